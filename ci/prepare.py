@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a machine ready for the suite: system packages, then a virtual environment in ``.venv`` of the checkout.
+
+Runs on a bare ``python3`` with nothing but the standard library. Idempotent: what is there is left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = [
+    "KNOWN_SYSTEMS",
+    "ROOT",
+    "Machine",
+    "Need",
+    "SetupFailed",
+    "describe_machine",
+    "environment_key",
+    "install_commands",
+    "missing_packages",
+    "needs",
+    "prepare",
+    "say",
+    "tool",
+]
+
+ROOT = Path(__file__).resolve().parents[1]
+OLDEST_PYTHON = (3, 11)
+CROSS_PACKAGES = {
+    "x86_64": ("aarch64", "gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"),
+    "aarch64": ("x86_64", "gcc-x86-64-linux-gnu", "libc6-dev-amd64-cross"),
+}
+KNOWN_SYSTEMS = ("debian 12", "debian 13", "ubuntu 24.04")
+
+
+class SetupFailed(Exception):
+    """One sentence for the user, and the status to end with: 2 where the user can act, 3 where a tool failed."""
+
+    def __init__(self, sentence: str, status: int) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What decides how packages are installed: architecture, ``id version`` of the system, and who may install."""
+
+    architecture: str
+    system: str
+    installer: tuple[str, ...] | None
+    """The words before ``apt-get``: none for root, ``sudo -n`` where that works, `None` where nobody may install."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """A package by its Debian name, what it is for, and whether the machine already has what it brings."""
+
+    package: str
+    purpose: str
+    present: Callable[[], bool]
+
+
+def say(line: str) -> None:
+    """Print one line of progress at once, in order with what child processes print."""
+    print(f"setup: {line}", flush=True)
+
+
+def describe_machine(os_release: Path = Path("/etc/os-release")) -> Machine:
+    """Read what kind of machine this is. A system without ``os-release`` is an unknown one."""
+    facts: dict[str, str] = {}
+    if os_release.exists():
+        for line in os_release.read_text(encoding="utf-8").splitlines():
+            name, _, value = line.partition("=")
+            facts[name] = value.strip("\"'")
+    system = f"{facts.get('ID', 'unknown')} {facts.get('VERSION_ID', '')}".strip()
+    installer: tuple[str, ...] | None = None
+    if os.geteuid() == 0:
+        installer = ()
+    elif shutil.which("sudo") and _succeeds(["sudo", "-n", "true"]):
+        installer = ("sudo", "-n")
+    return Machine(platform.machine(), system, installer)
+
+
+def needs(architecture: str) -> tuple[Need, ...]:
+    """List what the suite needs of the system on a host of this architecture.
+
+    Raises `SetupFailed` for an architecture that the suite has no native lane for.
+    """
+    if architecture not in CROSS_PACKAGES:
+        raise SetupFailed(
+            f"this machine is {architecture}, but the suite runs on {' and '.join(CROSS_PACKAGES)} hosts only", 2
+        )
+    other, cross_gcc, cross_libc = CROSS_PACKAGES[architecture]
+    compiler = f"{other}-linux-gnu-gcc"
+    return (
+        Need("gcc", "the host's compiler", lambda: _has_command("gcc")),
+        Need("libc6-dev", "the host's C library", lambda: _finds_libc("gcc")),
+        Need(cross_gcc, f"the compiler for {other}", lambda: _has_command(compiler)),
+        Need(cross_libc, f"the C library for {other}", lambda: _finds_libc(compiler)),
+        Need("qemu-user", "runs the emulated lanes", lambda: all(map(_has_command, ("qemu-x86_64", "qemu-aarch64")))),
+        Need("python3-venv", "makes virtual environments", _has_ensurepip),
+    )
+
+
+def missing_packages(wanted: tuple[Need, ...]) -> list[Need]:
+    """Return the needs that this machine does not meet yet."""
+    return [need for need in wanted if not need.present()]
+
+
+def install_commands(machine: Machine, missing: list[Need]) -> list[list[str]]:
+    """Return the commands that install what is missing.
+
+    Raises `SetupFailed` where the system is unknown or nobody may install: the sentence names the packages to ask for.
+    """
+    packages = [need.package for need in missing]
+    wanted = ", ".join(f"{need.package} ({need.purpose})" for need in missing)
+    if machine.system not in KNOWN_SYSTEMS:
+        raise SetupFailed(
+            f"this system is {machine.system}, but packages are installed on {', '.join(KNOWN_SYSTEMS)} only: install "
+            f"what corresponds to these Debian packages and run this again: {wanted}",
+            2,
+        )
+    if machine.installer is None:
+        raise SetupFailed(
+            f"these packages are missing and neither root nor sudo is at hand: {wanted}; ask your administrator for: "
+            f"apt-get install --no-install-recommends {' '.join(packages)}",
+            2,
+        )
+    apt_get = [*machine.installer, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y"]
+    return [[*apt_get, "update"], [*apt_get, "install", "--no-install-recommends", *packages]]
+
+
+def environment_key(root: Path) -> str:
+    """Digest of all that decides the content of ``.venv``: metadata, this file, and the interpreter."""
+    digest = hashlib.sha256()
+    for path in (root / "pyproject.toml", root / "ci" / "prepare.py"):
+        digest.update(path.read_bytes() + b"\0")
+    digest.update(f"{sys.version}\0{sys.base_prefix}\0{root}".encode())
+    return digest.hexdigest()
+
+
+def tool(root: Path, name: str) -> str:
+    """Path of a command of the checkout's virtual environment."""
+    return str(root / ".venv" / "bin" / name)
+
+
+def prepare(root: Path = ROOT) -> float:
+    """Make the machine ready and return the seconds it took. Raises `SetupFailed` with a sentence and a status."""
+    started = time.monotonic()
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        raise SetupFailed(
+            f"python3 is {platform.python_version()}, but the suite needs 3.11 or newer: install one and put it first "
+            "in PATH",
+            2,
+        )
+    _install_packages(describe_machine())
+    packages_done = time.monotonic()
+    _make_environment(root)
+    done = time.monotonic()
+    say(f"ready: system packages {packages_done - started:.1f} s, Python environment {done - packages_done:.1f} s")
+    return done - started
+
+
+def _install_packages(machine: Machine) -> None:
+    missing = missing_packages(needs(machine.architecture))
+    if not missing:
+        return
+    commands = install_commands(machine, missing)
+    for need in missing:
+        say(f"installing {need.package}: {need.purpose}")
+    update, install = commands
+    if _run(update) != 0:
+        say("apt-get update failed; trying to install from the lists that are there")
+    status = _run(install)
+    if status != 0:
+        raise SetupFailed(
+            f"`{' '.join(install)}` ended with status {status}: its words above say why; correct that and run this "
+            "again",
+            3,
+        )
+    still = [need.package for need in missing_packages(needs(machine.architecture))]
+    if still:
+        raise SetupFailed(f"{', '.join(still)} was installed but its tools are not found: look at PATH ({_path()})", 2)
+
+
+def _make_environment(root: Path) -> None:
+    stamp = root / ".venv" / "crosslane-setup.key"
+    key = environment_key(root)
+    python = tool(root, "python")
+    if stamp.exists() and stamp.read_text(encoding="ascii") == key and Path(python).exists():
+        return
+    say(f"making .venv with Python {platform.python_version()} and installing crosslane with its test tools there")
+    stamp.unlink(missing_ok=True)
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--editable", f"{root}[test]"]
+    for command in ([sys.executable, "-m", "venv", "--clear", str(root / ".venv")], pip):
+        status = _run(command)
+        if status != 0:
+            raise SetupFailed(
+                f"`{' '.join(command)}` ended with status {status}: its words above say why (often no network or a "
+                "full disk); correct that and run this again",
+                3,
+            )
+    stamp.write_text(key, encoding="ascii")
+
+
+def _run(command: list[str]) -> int:
+    return subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode
+
+
+def _succeeds(command: list[str]) -> bool:
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
+
+
+def _path() -> str:
+    return os.environ.get("PATH", "")
+
+
+def _has_command(name: str) -> bool:
+    return shutil.which(name) is not None
+
+
+def _has_ensurepip() -> bool:
+    """Debian ships it apart from python3; it may have come while this process runs."""
+    importlib.invalidate_caches()
+    return importlib.util.find_spec("ensurepip") is not None
+
+
+def _finds_libc(compiler: str) -> bool:
+    """Whether the compiler finds a static C library: it answers with a full path only for files that exist."""
+    if not _has_command(compiler):
+        return False
+    command = [compiler, "-print-file-name=libc.a"]
+    answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return Path(answer.stdout.strip()).is_absolute()

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The protocol loop of docs/reference/protocol.md. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "shim.h"
+#include "shim_tables.h"
+
+#define PROTOCOL_VERSION 1u
+#define MESSAGE_HEADER_LEN 16u
+#define DONE_LEN (32u + 8u * NUM_CLASSES)
+#define OPEN_LEN 136u
+
+enum { MSG_OPEN = 0x01, MSG_RUN = 0x02, MSG_BARE = 0x03, MSG_HELLO = 0x81, MSG_OPENED = 0x82, MSG_DONE = 0x83 };
+enum { MSG_TIMED = 0x84, MSG_ERROR = 0xff };
+enum { RUN_STRICT = 1, RUN_INLINE = 2 };
+enum { REASON_DONE = 0, REASON_DEPARTURE = 1 };
+
+uint64_t num_calls;
+
+static uint64_t batch_capacity, result_capacity;
+static uint8_t *mapped_batch, *mapped_results;
+static int running_inline, opened;
+
+static int write_all(const void *data, size_t len)
+{
+    const uint8_t *p = data;
+    while (len > 0) {
+        ssize_t n = write(STDOUT_FILENO, p, len);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return -1;
+        }
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+static int read_all(void *data, size_t len)
+{
+    uint8_t *p = data;
+    while (len > 0) {
+        ssize_t n = read(STDIN_FILENO, p, len);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return -1;
+        }
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+static void send_header(unsigned kind, uint64_t payload_len)
+{
+    uint8_t header[MESSAGE_HEADER_LEN] = {'X', 'L', 'N', 'E', PROTOCOL_VERSION, 0, (uint8_t)kind, 0};
+    store_le64(header + 8, payload_len);
+    if (write_all(header, sizeof header) != 0) {
+        _exit(3);
+    }
+}
+
+static void send_message(unsigned kind, const void *payload, size_t len)
+{
+    send_header(kind, len);
+    if (write_all(payload, len) != 0) {
+        _exit(3);
+    }
+}
+
+_Noreturn void shim_fail(const char *sentence)
+{
+    send_message(MSG_ERROR, sentence, strlen(sentence));
+    _exit(3);
+}
+
+static void send_done(uint64_t next_case, unsigned reason)
+{
+    uint8_t done[DONE_LEN] = {0};
+    uint64_t tail = running_inline ? batch.results_len : 0;
+    store_le64(done, next_case);
+    store_le32(done + 8, reason);
+    store_le64(done + 16, cpu_time_ns());
+    store_le64(done + 24, num_calls);
+    for (unsigned i = 0; i < NUM_CLASSES; i++) {
+        store_le64(done + 32 + 8 * i, paths_taken()[i]);
+    }
+    send_header(MSG_DONE, DONE_LEN + tail);
+    if (write_all(done, sizeof done) != 0 || (tail > 0 && write_all(batch.results, tail) != 0)) {
+        _exit(3);
+    }
+}
+
+_Noreturn void shim_end_after_departure(void)
+{
+    send_done(batch_current_case() + 1, REASON_DEPARTURE);
+    _exit(0);
+}
+
+static void say_hello(void)
+{
+    static char text[16384];
+    char features[512];
+    size_t used;
+    const uint16_t one = 1;
+    uint8_t first;
+    memcpy(&first, &one, 1);
+    features[0] = 0;
+    (void)features_print(features, sizeof features);
+    used = (size_t)snprintf(text, sizeof text,
+                            "{\"protocol\":%u,\"arch\":\"%s\",\"byte_order\":\"%s\",\"word_bits\":%u,\"page_len\":%zu,"
+                            "\"transports\":[\"mapped\",\"inline\"],\"max_message_len\":%llu,\"num_slots\":%u,"
+                            "\"features\":[%s],\"watchers\":[\"layout\",\"canary\",\"context\"%s],\"implementations\":[",
+                            PROTOCOL_VERSION, features_arch(), first == 1 ? "little" : "big",
+                            (unsigned)(8 * sizeof(void *)), page_len(), (unsigned long long)MAX_MESSAGE_LEN, NUM_SLOTS,
+                            features, thunks_available() ? ",\"registers\",\"paths\"" : "");
+    for (const struct shim_implementation *i = shim_implementations; i->symbol != NULL && used < sizeof text; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%s\"", i == shim_implementations ? "" : ",",
+                                 i->symbol);
+    }
+    used += used < sizeof text ? (size_t)snprintf(text + used, sizeof text - used, "],\"modes\":[") : 0;
+    for (size_t i = 0; shim_modes[i] != NULL && used < sizeof text; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%s\"", i == 0 ? "" : ",", shim_modes[i]->name);
+    }
+    used += used < sizeof text ? (size_t)snprintf(text + used, sizeof text - used, "]}") : 0;
+    if (used >= sizeof text) {
+        shim_fail("the hello is longer than 16384 bytes");
+    }
+    send_message(MSG_HELLO, text, used);
+}
+
+static const struct subject_leaf *find_leaf(const char *symbol, uint64_t hide, int *known)
+{
+    *known = 0;
+    for (const struct shim_implementation *i = shim_implementations; i->symbol != NULL; i++) {
+        if (strcmp(i->symbol, symbol) == 0) {
+            *known = 1;
+            return i->getter(features_detect() & ~hide);
+        }
+    }
+    return NULL;
+}
+
+static const struct subject_mode *find_mode(const char *name)
+{
+    for (size_t i = 0; shim_modes[i] != NULL; i++) {
+        if (strcmp(shim_modes[i]->name, name) == 0) {
+            return shim_modes[i];
+        }
+    }
+    return NULL;
+}
+
+static uint8_t *map_fd(int fd, uint64_t len, int protection)
+{
+    uint8_t *p = mmap(NULL, len, protection, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED) {
+        shim_fail("cannot map the memory that OPEN names");
+    }
+    return p;
+}
+
+static void check_leaf(const struct subject_leaf *leaf)
+{
+    if (leaf->contract != SUBJECT_CONTRACT || (leaf->block_len != 8 && leaf->block_len != 16) || leaf->ways == 0 ||
+        leaf->ctx_len == 0 || leaf->ctx_len > 8192 || leaf->ctx_align == 0 || leaf->ctx_align > 4096 ||
+        (leaf->ctx_align & (leaf->ctx_align - 1)) != 0 || leaf->setkey == NULL || leaf->encrypt_blocks == NULL ||
+        leaf->decrypt_blocks == NULL) {
+        shim_fail("the implementation's table breaks the contract: see struct subject_leaf in subject.h "
+                  "(contract 1, block_len 8 or 16, ways at least 1, ctx_len 1 to 8192, ctx_align a power of two up to "
+                  "4096, setkey and both block functions present)");
+    }
+}
+
+static void send_opened(uint32_t status)
+{
+    uint8_t answer[16 + MAX_PATHS * PATH_NAME_LEN] = {0};
+    store_le32(answer, status);
+    if (status == 0) {
+        store_le32(answer + 4, subject.leaf.block_len);
+        store_le32(answer + 8, subject.leaf.ways);
+        store_le32(answer + 12, paths_count());
+    }
+    for (unsigned i = 0; status == 0 && i < paths_count(); i++) {
+        if (strlen(paths_name(i)) >= PATH_NAME_LEN) {
+            shim_fail("a path's name is longer than 31 characters");
+        }
+        memcpy(answer + 16 + i * PATH_NAME_LEN, paths_name(i), strlen(paths_name(i)));
+    }
+    send_message(MSG_OPENED, answer, 16 + (status == 0 ? paths_count() : 0) * PATH_NAME_LEN);
+}
+
+static void do_open(uint64_t len)
+{
+    uint8_t p[OPEN_LEN];
+    char mode[33] = {0}, symbol[65] = {0};
+    int known;
+    if (len != OPEN_LEN || opened || read_all(p, sizeof p) != 0) {
+        shim_fail(opened ? "OPEN came twice" : "OPEN has not 136 bytes");
+    }
+    memcpy(mode, p, 32);
+    memcpy(symbol, p + 32, 64);
+    subject.watch = (unsigned)load_le64(p + 104);
+    batch_capacity = load_le64(p + 112);
+    result_capacity = load_le64(p + 120);
+    int batch_fd = (int)load_le32(p + 128), result_fd = (int)load_le32(p + 132);
+    subject.mode = find_mode(mode);
+    const struct subject_leaf *leaf = find_leaf(symbol, load_le64(p + 96), &known);
+    if (!known || subject.mode == NULL) {
+        shim_fail(known ? "OPEN names a mode that this shim does not have"
+                        : "OPEN names an implementation that this shim does not have");
+    }
+    if (leaf == NULL) {
+        send_opened(1);
+        return;
+    }
+    check_leaf(leaf);
+    subject.bare = *leaf;
+    subject.leaf = *leaf;
+    if ((subject.watch & WATCH_REGISTERS) != 0) {
+        thunks_install(&subject.leaf);
+    }
+    if ((subject.watch & WATCH_PATHS) != 0) {
+        paths_init(symbol);
+    }
+    if (batch_fd >= 0) {
+        mapped_batch = map_fd(batch_fd, batch_capacity, PROT_READ);
+        mapped_results = map_fd(result_fd, result_capacity, PROT_READ | PROT_WRITE);
+    }
+    opened = 1;
+    send_opened(0);
+}
+
+static void receive_inline(uint64_t len)
+{
+    uint8_t *base = NULL, *results = NULL;
+    if (len > 0 && len <= batch_capacity) {
+        base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        results = mmap(NULL, result_capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+    if (base == NULL || base == MAP_FAILED || results == MAP_FAILED) {
+        shim_fail("an inline batch is empty or longer than OPEN announced");
+    }
+    if (read_all(base, len) != 0 || mprotect(base, len, PROT_READ) != 0) {
+        shim_fail("the inline batch ended early");
+    }
+    mapped_batch = base;
+    mapped_results = results;
+}
+
+static void do_run(uint64_t len)
+{
+    uint8_t p[24];
+    if (!opened || len < sizeof p || read_all(p, sizeof p) != 0) {
+        shim_fail(opened ? "RUN has fewer than 24 bytes" : "RUN came before OPEN");
+    }
+    uint64_t first = load_le64(p), count = load_le64(p + 8), flags = load_le64(p + 16);
+    if ((flags & ~(uint64_t)(RUN_STRICT | RUN_INLINE)) != 0) {
+        shim_fail("RUN has an unknown flag");
+    }
+    running_inline = (flags & RUN_INLINE) != 0;
+    if (running_inline) {
+        receive_inline(len - sizeof p);
+    } else if (len != sizeof p || mapped_batch == NULL) {
+        shim_fail("RUN has not 24 bytes, or no memory was named in OPEN");
+    }
+    const char *wrong = batch_open(mapped_batch, running_inline ? len - sizeof p : batch_capacity);
+    if (wrong != NULL || batch_results_len() > result_capacity || first > batch.num_cases ||
+        count > batch.num_cases - first) {
+        shim_fail(wrong != NULL ? wrong : "the batch does not fit its result region, or RUN names cases outside it");
+    }
+    batch.strict = (flags & RUN_STRICT) != 0;
+    batch_bind_results(mapped_results, result_capacity);
+    batch_clear(first, count);
+    paths_begin_batch();
+    for (uint64_t i = first; i < first + count; i++) {
+        if (session_run_case(i)) {
+            shim_end_after_departure();
+        }
+    }
+    send_done(first + count, REASON_DONE);
+    if (running_inline) {
+        (void)munmap(mapped_batch, len - sizeof p);
+        (void)munmap(mapped_results, result_capacity);
+        mapped_batch = mapped_results = NULL;
+    }
+}
+
+static void do_bare(uint64_t len)
+{
+    uint8_t p[32], answer[16];
+    uint64_t cpu_ns;
+    if (!opened || len != sizeof p || read_all(p, sizeof p) != 0 || load_le64(p + 8) > 65536 || load_le64(p + 16) == 0) {
+        shim_fail("BARE came before OPEN, has not 32 bytes, asks for more than 65536 bytes or no message a key");
+    }
+    store_le64(answer + 8, bare_run(load_le64(p), load_le64(p + 8), load_le64(p + 16), &cpu_ns));
+    store_le64(answer, cpu_ns);
+    send_message(MSG_TIMED, answer, sizeof answer);
+}
+
+int main(void)
+{
+    arenas_init();
+    signals_init();
+    watchdog_start();
+    say_hello();
+    for (;;) {
+        uint8_t header[MESSAGE_HEADER_LEN];
+        if (read_all(header, sizeof header) != 0) {
+            return 0;
+        }
+        if (memcmp(header, "XLNE", 4) != 0 || header[5] != 0 || header[7] != 0) {
+            shim_fail("a message does not begin with XLNE");
+        }
+        if (header[4] != PROTOCOL_VERSION) {
+            shim_fail("a message speaks another version of the protocol than 1");
+        }
+        uint64_t len = load_le64(header + 8);
+        switch (header[6]) {
+        case MSG_OPEN:
+            do_open(len);
+            break;
+        case MSG_RUN:
+            do_run(len);
+            break;
+        case MSG_BARE:
+            do_bare(len);
+            break;
+        default:
+            shim_fail("a message is of an unknown kind");
+        }
+    }
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Runs cases: builds each buffer where the case wants it, calls the subject, looks at what it left behind. */
+#include "shim.h"
+
+struct subject subject;
+volatile int subject_running;
+
+enum stage { STAGE_EMPTY, STAGE_KEYED, STAGE_AAD, STAGE_DATA, STAGE_FINAL, STAGE_DONE };
+
+struct slot {
+    struct subject_message m;
+    struct subject_state state;
+    enum stage stage;
+    int placed;
+    uint8_t ctx_copy[2][8192]; /* as setkey left them */
+};
+
+static struct slot slots[NUM_SLOTS];
+static struct departure found;
+
+/* ---- watchers --------------------------------------------------------------------------------------------- */
+
+static int input_changed(const struct arena *a, const uint8_t *original)
+{
+    if ((subject.watch & WATCH_CANARY) == 0 || memcmp(a->at, original, a->len) == 0) {
+        return 0;
+    }
+    size_t i = 0;
+    while (a->at[i] == original[i]) {
+        i++;
+    }
+    found = (struct departure){
+        .verdict = VERDICT_DISAGREE, .symptom = SYMPTOM_INPUT, .buffer = a->kind, .offset = (int64_t)i};
+    return 1;
+}
+
+static int canaries_changed(const struct arena *a)
+{
+    return (subject.watch & WATCH_CANARY) != 0 && arena_check(a, &found);
+}
+
+static int registers_changed(void)
+{
+    if (thunk_departures == 0) {
+        return 0;
+    }
+    found = (struct departure){.verdict = VERDICT_DISAGREE, .symptom = SYMPTOM_ABI, .registers = thunk_departures};
+    thunk_departures = 0;
+    return 1;
+}
+
+static unsigned num_contexts(void)
+{
+    return subject.mode->num_ctx;
+}
+
+static void *context_of(const struct slot *s, unsigned i)
+{
+    return i == 0 ? s->m.ctx : s->m.ctx2;
+}
+
+/* A leaf's context belongs to setkey: whatever else writes to it has written where it may not. */
+static int contexts_changed(unsigned slot)
+{
+    const struct slot *s = &slots[slot];
+    if ((subject.watch & WATCH_CONTEXT) == 0 || !s->placed) {
+        return 0;
+    }
+    for (unsigned i = 0; i < num_contexts(); i++) {
+        const struct arena *a = arena_of((uint8_t)(BUFFER_CTX + i), slot);
+        if (canaries_changed(a)) {
+            return 1;
+        }
+        const uint8_t *now = context_of(s, i);
+        if (s->stage != STAGE_EMPTY && memcmp(now, s->ctx_copy[i], subject.leaf.ctx_len) != 0) {
+            size_t at = 0;
+            while (now[at] == s->ctx_copy[i][at]) {
+                at++;
+            }
+            found = (struct departure){
+                .verdict = VERDICT_DISAGREE, .symptom = SYMPTOM_CONTEXT, .buffer = a->kind, .offset = (int64_t)at};
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------ */
+
+static void enter(void)
+{
+    batch_results_lock();
+    subject_running = 1;
+}
+
+static void leave(void)
+{
+    subject_running = 0;
+    batch_results_unlock();
+    num_calls++;
+}
+
+static void place_slot(unsigned slot, const struct test_case *c)
+{
+    struct slot *s = &slots[slot];
+    if (s->placed) {
+        return;
+    }
+    void *ctx[2] = {NULL, NULL};
+    for (unsigned i = 0; i < num_contexts(); i++) {
+        ctx[i] = arena_place_context(arena_of((uint8_t)(BUFFER_CTX + i), slot), c->ctx_edge, subject.leaf.ctx_align,
+                                     subject.leaf.ctx_len, subject.watch);
+        memset(ctx[i], FILL_BYTE, subject.leaf.ctx_len);
+    }
+    s->m.leaf = &subject.leaf;
+    s->m.ctx = ctx[0];
+    s->m.ctx2 = ctx[1];
+    s->m.state = &s->state;
+    s->m.iv = arena_place(arena_of(BUFFER_IV, slot), EDGE_MIDDLE, 0, subject.leaf.block_len, subject.watch);
+    s->stage = STAGE_EMPTY;
+    s->placed = 1;
+}
+
+static int run_setkey(struct slot *s, const struct test_case *c, const struct op *o, uint8_t *status)
+{
+    struct arena *a = arena_of(BUFFER_KEY, 0);
+    const uint8_t *original = batch.base + batch.blob_off + o->in_off;
+    uint8_t *key = arena_place(a, o->in_edge, o->in_align, o->in_len, subject.watch);
+    memcpy(key, original, o->in_len);
+    enter();
+    *status = (uint8_t)subject.mode->setkey(&s->m, key, o->in_len, c->policy);
+    leave();
+    if (*status == SUBJECT_OK) {
+        s->stage = STAGE_KEYED;
+        if ((subject.watch & WATCH_CONTEXT) != 0) {
+            for (unsigned i = 0; i < num_contexts(); i++) {
+                memcpy(s->ctx_copy[i], context_of(s, i), subject.leaf.ctx_len);
+            }
+        }
+    }
+    return input_changed(a, original) || canaries_changed(a) || contexts_changed(o->slot);
+}
+
+static int run_setiv(struct slot *s, const struct test_case *c, const struct op *o, uint8_t *status)
+{
+    struct arena *a = arena_of(BUFFER_IV_IN, 0);
+    const uint8_t *original = batch.base + batch.blob_off + o->in_off;
+    if (s->stage == STAGE_EMPTY) {
+        *status = SUBJECT_BAD_ORDER;
+        return 0;
+    }
+    uint8_t *iv = arena_place(a, o->in_edge, o->in_align, o->in_len, subject.watch);
+    memcpy(iv, original, o->in_len);
+    s->m.iv = arena_place(arena_of(BUFFER_IV, o->slot), o->out_edge, o->out_align, subject.leaf.block_len,
+                          subject.watch);
+    memset(&s->state, 0, offsetof(struct subject_state, extra));
+    s->state.decrypting = c->decrypting;
+    s->state.lengths = (struct subject_lengths){o->aux0, o->aux1, c->tag_len};
+    enter();
+    *status = (uint8_t)subject.mode->setiv(&s->m, iv, o->in_len);
+    leave();
+    if (*status == SUBJECT_OK) {
+        s->stage = STAGE_AAD;
+    }
+    return input_changed(a, original) || canaries_changed(a) || canaries_changed(arena_of(BUFFER_IV, o->slot));
+}
+
+static int run_aad(struct slot *s, const struct op *o, uint8_t *status)
+{
+    struct arena *a = arena_of(BUFFER_AAD, 0);
+    const uint8_t *original = batch.base + batch.blob_off + o->in_off;
+    if (s->stage != STAGE_AAD) {
+        *status = SUBJECT_BAD_ORDER;
+        return 0;
+    }
+    if (subject.mode->aad == NULL) {
+        *status = SUBJECT_BAD_AAD_LEN;
+        return 0;
+    }
+    uint8_t *aad = arena_place(a, o->in_edge, o->in_align, o->in_len, subject.watch);
+    memcpy(aad, original, o->in_len);
+    enter();
+    *status = (uint8_t)subject.mode->aad(&s->m, aad, o->in_len);
+    leave();
+    return input_changed(a, original) || canaries_changed(a);
+}
+
+static void observe_iv(const struct slot *s, const struct op *o)
+{
+    size_t block_len = subject.leaf.block_len;
+    uint8_t *to = batch.out + o->out_off + o->in_len;
+    if (subject.mode->iv_out_len(&s->m) == block_len) {
+        memcpy(to, s->m.iv, block_len);
+    } else {
+        memset(to, 0, block_len);
+    }
+}
+
+static int run_update(struct slot *s, const struct op *o, uint8_t *status)
+{
+    struct arena *in = arena_of(BUFFER_IN, 0), *out = arena_of(BUFFER_OUT, 0);
+    const uint8_t *original = batch.base + batch.blob_off + o->in_off;
+    size_t len = o->in_len;
+    uint8_t *dst = arena_place(out, o->out_edge, o->out_align, len, subject.watch);
+    uint8_t *src = dst;
+    if ((o->flags & FLAG_IN_PLACE) != 0) {
+        memcpy(dst, original, len);
+    } else {
+        src = arena_place(in, o->in_edge, o->in_align, len, subject.watch);
+        memcpy(src, original, len);
+        memset(dst, FILL_BYTE, len);
+    }
+    if (s->stage != STAGE_AAD && s->stage != STAGE_DATA) {
+        *status = SUBJECT_BAD_ORDER;
+    } else {
+        int last = (o->flags & FLAG_LAST) != 0;
+        if ((subject.watch & WATCH_PATHS) != 0) {
+            paths_arm(paths_length_class(len, subject.leaf.block_len));
+        }
+        enter();
+        *status = (uint8_t)subject.mode->update(&s->m, dst, src, len, last);
+        for (uint64_t i = 1; i < o->aux0; i++) {
+            num_calls++;
+            *status = (uint8_t)subject.mode->update(&s->m, dst, dst, len, last);
+        }
+        leave();
+        s->stage = *status == SUBJECT_OK ? STAGE_DATA : s->stage;
+    }
+    memcpy(batch.out + o->out_off, dst, len);
+    if ((o->flags & FLAG_OBSERVE_IV) != 0) {
+        observe_iv(s, o);
+    }
+    if (src != dst && (input_changed(in, original) || canaries_changed(in))) {
+        return 1;
+    }
+    return canaries_changed(out) || canaries_changed(arena_of(BUFFER_IV, o->slot));
+}
+
+static int run_final(struct slot *s, uint8_t *status)
+{
+    if (s->stage != STAGE_AAD && s->stage != STAGE_DATA) {
+        *status = SUBJECT_BAD_ORDER;
+        return 0;
+    }
+    enter();
+    *status = (uint8_t)subject.mode->final(&s->m);
+    leave();
+    s->stage = *status == SUBJECT_OK ? STAGE_FINAL : s->stage;
+    return 0;
+}
+
+static int run_tag(struct slot *s, const struct test_case *c, const struct op *o, uint8_t *status)
+{
+    struct arena *a = arena_of(BUFFER_TAG, 0);
+    size_t len = c->tag_len;
+    if (s->stage != STAGE_FINAL || subject.mode->tag == NULL) {
+        *status = SUBJECT_BAD_ORDER;
+        return 0;
+    }
+    uint8_t *tag = arena_place(a, o->out_edge, o->out_align, len, subject.watch);
+    if (c->decrypting) {
+        memcpy(tag, batch.base + batch.blob_off + o->in_off, len);
+    } else {
+        memset(tag, FILL_BYTE, len);
+    }
+    enter();
+    *status = (uint8_t)subject.mode->tag(&s->m, tag, len);
+    leave();
+    if (!c->decrypting) {
+        memcpy(batch.out + o->out_off, tag, len);
+    }
+    return canaries_changed(a);
+}
+
+static int run_clone(struct slot *to, const struct op *o, const struct test_case *c, uint8_t *status)
+{
+    struct slot *from = &slots[o->from_slot];
+    if (o->from_slot == o->slot || !from->placed) {
+        *status = SUBJECT_BAD_ORDER;
+        return 0;
+    }
+    to->placed = 0;
+    place_slot(o->slot, c);
+    for (unsigned i = 0; i < num_contexts(); i++) {
+        memcpy(context_of(to, i), context_of(from, i), subject.leaf.ctx_len);
+        memcpy(to->ctx_copy[i], from->ctx_copy[i], subject.leaf.ctx_len);
+    }
+    to->state = from->state;
+    memcpy(to->m.iv, from->m.iv, subject.leaf.block_len);
+    to->stage = from->stage;
+    return 0;
+}
+
+static int run_op(const struct test_case *c, const struct op *o, uint8_t *status)
+{
+    struct slot *s = &slots[o->slot];
+    *status = SUBJECT_OK;
+    place_slot(o->slot, c);
+    switch (o->kind) {
+    case OP_SETKEY:
+        return run_setkey(s, c, o, status);
+    case OP_SETIV:
+        return run_setiv(s, c, o, status);
+    case OP_AAD:
+        return run_aad(s, o, status);
+    case OP_UPDATE:
+        return run_update(s, o, status);
+    case OP_FINAL:
+        return run_final(s, status);
+    case OP_TAG:
+        return run_tag(s, c, o, status);
+    case OP_REINIT:
+        if (s->stage == STAGE_EMPTY) {
+            *status = SUBJECT_BAD_ORDER;
+        } else {
+            s->stage = STAGE_KEYED;
+        }
+        return 0;
+    case OP_CLONE:
+        return run_clone(s, o, c, status);
+    default:
+        shim_fail("an operation has an unknown kind");
+    }
+}
+
+static const char *op_bounds(const struct op *o, const struct test_case *c)
+{
+    static const uint64_t most[9] = {0, 256, MAX_SMALL_LEN, MAX_SMALL_LEN, MAX_MESSAGE_LEN, 0, 64, 0, 0};
+    if (o->kind == 0 || o->kind > OP_CLONE) {
+        return "an operation has an unknown kind";
+    }
+    if (o->in_len > most[o->kind] || c->tag_len > 64) {
+        return "an operation is longer than the limits of the hello";
+    }
+    uint64_t out = o->kind == OP_UPDATE ? o->in_len : 0;
+    out += (o->flags & FLAG_OBSERVE_IV) != 0 ? subject.leaf.block_len : 0;
+    out += o->kind == OP_TAG && !c->decrypting ? c->tag_len : 0;
+    if (out > batch.out_len - o->out_off) {
+        return "an operation's output lies outside the result region";
+    }
+    return o->kind == OP_TAG && c->decrypting && o->in_len != c->tag_len ? "a tag has not its case's tag_len" : NULL;
+}
+
+int session_run_case(uint64_t index)
+{
+    struct test_case c;
+    struct op o;
+    const char *wrong = batch_case(index, &c);
+    for (unsigned i = 0; i < NUM_SLOTS; i++) {
+        slots[i].placed = 0;
+    }
+    uint8_t *statuses = batch.statuses + c.first_op;
+    for (uint32_t i = 0; wrong == NULL && i < c.num_ops; i++) {
+        wrong = batch_op(c.first_op + i, &o);
+        wrong = wrong != NULL ? wrong : op_bounds(&o, &c);
+        if (wrong != NULL) {
+            break;
+        }
+        batch_mark(index, c.first_op + i);
+        if (run_op(&c, &o, &statuses[i]) || registers_changed()) {
+            batch_record(index, &found);
+            return 1;
+        }
+    }
+    if (wrong != NULL) {
+        shim_fail(wrong);
+    }
+    for (unsigned i = 0; i < NUM_SLOTS; i++) {
+        if (contexts_changed(i)) {
+            batch_record(index, &found);
+            return 1;
+        }
+    }
+    batch_record(index, &(struct departure){.verdict = VERDICT_RAN});
+    return 0;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the parts of the shim share. docs/reference/protocol.md gives the meaning of every number. */
+#ifndef CROSSLANE_SHIM_H
+#define CROSSLANE_SHIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "subject.h"
+
+#define NUM_SLOTS 4u
+#define MAX_MESSAGE_LEN (UINT64_C(4) << 20)
+#define MAX_SMALL_LEN (UINT64_C(128) << 10) /* iv, associated data */
+#define FILL_BYTE 0xa5
+#define NUM_CLASSES 16u
+#define MAX_PATHS 64u
+#define PATH_NAME_LEN 32u
+
+enum { WATCH_LAYOUT = 1, WATCH_CANARY = 2, WATCH_REGISTERS = 4, WATCH_CONTEXT = 8, WATCH_PATHS = 16 };
+enum { EDGE_END = 0, EDGE_START = 1, EDGE_MIDDLE = 2 };
+enum { VERDICT_NOT_RUN = 0, VERDICT_RAN = 1, VERDICT_DISAGREE = 2, VERDICT_CRASH = 4, VERDICT_HANG = 5 };
+enum {
+    SYMPTOM_NONE = 0,
+    SYMPTOM_CANARY = 3,
+    SYMPTOM_GUARD_READ = 4,
+    SYMPTOM_GUARD_WRITE = 5,
+    SYMPTOM_ABI = 6,
+    SYMPTOM_INPUT = 7,
+    SYMPTOM_CONTEXT = 8
+};
+enum {
+    BUFFER_NONE = 0,
+    BUFFER_KEY = 1,
+    BUFFER_IV_IN = 2,
+    BUFFER_IN = 3,
+    BUFFER_OUT = 4,
+    BUFFER_IV = 5,
+    BUFFER_AAD = 6,
+    BUFFER_TAG = 7,
+    BUFFER_CTX = 8,
+    BUFFER_CTX2 = 9,
+    BUFFER_RESULTS = 10,
+    BUFFER_BATCH = 11
+};
+enum { OP_SETKEY = 1, OP_SETIV, OP_AAD, OP_UPDATE, OP_FINAL, OP_TAG, OP_REINIT, OP_CLONE };
+enum { FLAG_IN_PLACE = 1, FLAG_LAST = 2, FLAG_OBSERVE_IV = 4 };
+
+/* One buffer's home: usable bytes between two inaccessible stretches. `at` and `len` are the current placement. */
+struct arena {
+    uint8_t *start;
+    uint8_t *end;
+    uint8_t *at;
+    size_t len;
+    uint8_t kind; /* BUFFER_... */
+};
+
+struct departure {
+    uint8_t verdict;
+    uint8_t symptom;
+    uint8_t buffer;
+    uint8_t signal;
+    int64_t offset;
+    uint64_t registers;
+    uint64_t pc;
+};
+
+/* arena.c */
+void arenas_init(void);
+struct arena *arena_of(uint8_t kind, unsigned slot);
+/* Places len bytes in the arena, fenced by canaries where a canary fits. */
+uint8_t *arena_place(struct arena *a, unsigned edge, unsigned align, size_t len, unsigned watch);
+/* As arena_place, for a context: aligned to ctx_align, in the middle to no more than that. */
+uint8_t *arena_place_context(struct arena *a, unsigned edge, size_t ctx_align, size_t len, unsigned watch);
+/* 0 where both canaries stand; otherwise the departure is filled in. */
+int arena_check(const struct arena *a, struct departure *d);
+/* Finds the arena whose fence or room an address lies in; NULL where none. */
+const struct arena *arena_at(uintptr_t address);
+size_t page_len(void);
+
+/* thunks: thunk_<arch>.S, thunks.c */
+void thunks_install(struct subject_leaf *leaf);
+extern volatile uint64_t thunk_departures; /* registers that a call did not keep, since last cleared */
+int thunks_available(void);
+
+/* paths.c */
+void paths_init(const char *symbol);
+unsigned paths_count(void);
+const char *paths_name(unsigned index);
+void paths_begin_batch(void);
+void paths_arm(unsigned length_class);
+int paths_hit(uintptr_t pc); /* from the SIGTRAP handler: nonzero where the trap was ours; it is gone then */
+const uint64_t *paths_taken(void);
+unsigned paths_length_class(size_t len, size_t block_len);
+
+/* features.c */
+uint64_t features_detect(void);
+size_t features_print(char *text, size_t capacity); /* JSON names, comma between; returns the length */
+const char *features_arch(void);
+
+/* signals.c */
+void signals_init(void);
+void watchdog_start(void);
+
+/* session.c */
+struct subject {
+    struct subject_leaf leaf; /* thunks in its slots */
+    struct subject_leaf bare; /* as the getter gave it */
+    const struct subject_mode *mode;
+    unsigned watch;
+};
+extern struct subject subject;
+extern volatile int subject_running;
+int session_run_case(uint64_t index); /* nonzero: the process must end, a departure was recorded */
+
+/* batch.c: the batch and its results, wherever they lie */
+struct op {
+    uint8_t kind, slot, flags, in_edge, in_align, out_edge, out_align, from_slot;
+    uint64_t in_off, in_len, out_off, aux0, aux1;
+};
+struct test_case {
+    uint64_t first_op;
+    uint32_t num_ops, policy, tag_len;
+    uint8_t decrypting, ctx_edge;
+};
+struct batch {
+    const uint8_t *base;
+    uint64_t base_len;
+    uint64_t num_ops, cases_off, ops_off, blob_off, blob_len, out_len;
+    uint32_t num_cases;
+    uint8_t *results;
+    uint64_t results_len, results_capacity;
+    uint8_t *case_results, *statuses, *out;
+    int strict;
+};
+extern struct batch batch;
+const char *batch_open(const uint8_t *base, uint64_t base_len); /* NULL, or what is wrong */
+uint64_t batch_results_len(void);
+void batch_bind_results(uint8_t *results, uint64_t capacity);
+const char *batch_case(uint64_t index, struct test_case *c);
+const char *batch_op(uint64_t index, struct op *o);
+void batch_results_lock(void); /* strict: read-only while the subject runs */
+void batch_results_unlock(void);
+void batch_clear(uint64_t first_case, uint64_t num_cases);
+void batch_mark(uint64_t current_case, uint64_t current_op);
+void batch_record(uint64_t case_index, const struct departure *d);
+uint64_t batch_current_case(void);
+
+/* bare.c */
+uint64_t bare_run(uint64_t num_messages, uint64_t message_len, uint64_t messages_per_key, uint64_t *cpu_ns);
+uint64_t cpu_time_ns(void);
+
+/* main.c */
+extern uint64_t num_calls;
+_Noreturn void shim_fail(const char *sentence);
+_Noreturn void shim_end_after_departure(void); /* from a signal handler too */
+
+#endif

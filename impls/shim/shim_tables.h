@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a shim program was built with. The build generates the definitions for each program. */
+#ifndef CROSSLANE_SHIM_TABLES_H
+#define CROSSLANE_SHIM_TABLES_H
+
+#include "subject.h"
+
+struct shim_implementation {
+    const char *driver; /* "sm4-generic" */
+    const char *cipher; /* "sm4" */
+    const char *symbol; /* "sm4_generic", as in the names of path records */
+    subject_getter_fn *getter;
+    const char *paths; /* declared code paths, separated by commas */
+};
+
+/* Ends with an entry whose members are all NULL. */
+extern const struct shim_implementation shim_implementations[];
+/* Ends with NULL. */
+extern const struct subject_mode *const shim_modes[];
+
+#endif

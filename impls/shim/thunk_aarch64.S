@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Thunks for the slots of a leaf, AArch64: see thunk_x86_64.S. AAPCS64, 6.1.1 (callee-saved: x19-x29, sp) and 6.1.2
+ * (the low 64 bits of v8-v15); FPCR is kept too. x18 belongs to the platform and is left alone. Arguments in x0-x7.
+ */
+    .set NUM_SLOTS, 32
+
+    .data
+    .balign 64
+saved: .fill 24, 8, 0                   /* x19-x29, x30, sp, fpcr, d8-d15 */
+result_x0: .quad 0
+    .globl thunk_departures
+    .hidden thunk_departures
+thunk_departures: .quad 0
+    .globl thunk_targets
+    .hidden thunk_targets
+thunk_targets: .fill NUM_SLOTS, 8, 0
+    .globl thunk_has_avx
+    .hidden thunk_has_avx
+thunk_has_avx: .quad 0
+
+    .section .rodata
+    .balign 64
+noise:
+    .set value, 0x243f6a8885a308d3
+    .rept 128
+    .quad value
+    .set value, value * 0x5851f42d4c957f2d + 0x14057b7ef767814f
+    .endr
+
+    .text
+    .macro ADDRESS reg, symbol
+    adrp \reg, \symbol
+    add \reg, \reg, :lo12:\symbol
+    .endm
+
+    .globl thunk_stubs
+    .hidden thunk_stubs
+    .type thunk_stubs, %function
+    .balign 16
+thunk_stubs:
+    .set stub, 0
+    .rept NUM_SLOTS
+    mov w16, #stub
+    b thunk_common
+    .balign 16
+    .set stub, stub + 1
+    .endr
+    .size thunk_stubs, . - thunk_stubs
+
+    .macro CHECK reg, offset, bit
+    ldr x9, [x16, #\offset]
+    eor x9, x9, \reg
+    cmp x9, #0
+    cset x9, ne
+    orr x10, x10, x9, lsl #\bit
+    .endm
+
+    .macro CHECK_D reg, offset, bit
+    fmov x11, \reg
+    CHECK x11, \offset, \bit
+    .endm
+
+    .type thunk_common, %function
+thunk_common:
+    ADDRESS x17, saved
+    stp x19, x20, [x17]
+    stp x21, x22, [x17, #16]
+    stp x23, x24, [x17, #32]
+    stp x25, x26, [x17, #48]
+    stp x27, x28, [x17, #64]
+    stp x29, x30, [x17, #80]
+    mov x9, sp
+    mrs x10, fpcr
+    stp x9, x10, [x17, #96]
+    stp d8, d9, [x17, #112]
+    stp d10, d11, [x17, #128]
+    stp d12, d13, [x17, #144]
+    stp d14, d15, [x17, #160]
+    cbnz w16, 1f
+    movz x9, #0x8ebc, lsl #48           /* slot 0 is setkey: its policy has 32 bits */
+    movk x9, #0x6af0, lsl #32
+    orr x3, x3, x9
+1:
+    ADDRESS x17, thunk_targets
+    ldr x17, [x17, w16, uxtw #3]
+    ADDRESS x16, noise
+    .set n, 0
+    .altmacro
+    .macro LOAD_PAIR first, second
+    ldp q\first, q\second, [x16, #16*\first]
+    .endm
+    .rept 16
+    LOAD_PAIR %n, %(n+1)
+    .set n, n + 2
+    .endr
+    .set at, 32
+    .rept 16
+    stp q4, q5, [sp, #-at]
+    .set at, at + 32
+    .endr
+    ldp x19, x20, [x16]
+    ldp x21, x22, [x16, #16]
+    ldp x23, x24, [x16, #32]
+    ldp x25, x26, [x16, #48]
+    ldp x27, x28, [x16, #64]
+    ldr x29, [x16, #80]
+    ldp x8, x9, [x16, #96]
+    ldp x10, x11, [x16, #112]
+    ldp x12, x13, [x16, #128]
+    ldp x14, x15, [x16, #144]
+    blr x17
+    ADDRESS x17, result_x0
+    str x0, [x17]
+    ADDRESS x16, noise
+    mov x10, #0
+    CHECK x19, 0, 0
+    CHECK x20, 8, 1
+    CHECK x21, 16, 2
+    CHECK x22, 24, 3
+    CHECK x23, 32, 4
+    CHECK x24, 40, 5
+    CHECK x25, 48, 6
+    CHECK x26, 56, 7
+    CHECK x27, 64, 8
+    CHECK x28, 72, 9
+    CHECK x29, 80, 10
+    CHECK_D d8, 128, 11
+    CHECK_D d9, 144, 12
+    CHECK_D d10, 160, 13
+    CHECK_D d11, 176, 14
+    CHECK_D d12, 192, 15
+    CHECK_D d13, 208, 16
+    CHECK_D d14, 224, 17
+    CHECK_D d15, 240, 18
+    ADDRESS x16, saved
+    mov x11, sp
+    CHECK x11, 96, 19
+    mrs x11, fpcr
+    CHECK x11, 104, 20
+    ldp x9, x11, [x16, #96]
+    mov sp, x9
+    msr fpcr, x11
+    ldp x19, x20, [x16]
+    ldp x21, x22, [x16, #16]
+    ldp x23, x24, [x16, #32]
+    ldp x25, x26, [x16, #48]
+    ldp x27, x28, [x16, #64]
+    ldp x29, x30, [x16, #80]
+    ldp d8, d9, [x16, #112]
+    ldp d10, d11, [x16, #128]
+    ldp d12, d13, [x16, #144]
+    ldp d14, d15, [x16, #160]
+    cbz x10, 2f
+    ADDRESS x16, thunk_departures
+    ldr x9, [x16]
+    orr x9, x9, x10
+    str x9, [x16]
+2:
+    ldr x0, [x17]
+    ret
+    .size thunk_common, . - thunk_common
+
+    .section .note.GNU-stack, "", %progbits

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Thunks for the slots of a leaf: registers hold noise when the subject begins and are compared when it is back.
+ * System V ABI for x86-64, 3.2.1 (callee-saved: rbx rbp r12-r15 rsp; DF clear; MXCSR and x87 control bits kept; the
+ * x87 stack empty). Arguments in rdi rsi rdx rcx r8 r9 pass through, at most six. One call at a time: what is kept
+ * lies in static cells, since no register may be trusted.
+ *
+ * Also done before each call: all vector registers with their upper halves, the scratch registers, bits 63:32 of
+ * setkey's 32-bit policy, and 512 bytes of dead stack below the frame are filled with noise.
+ */
+    .set NUM_SLOTS, 32
+    .set DEAD_STACK, 512
+
+    .data
+    .balign 64
+saved_rbx: .quad 0
+saved_rbp: .quad 0
+saved_r12: .quad 0
+saved_r13: .quad 0
+saved_r14: .quad 0
+saved_r15: .quad 0
+saved_rsp: .quad 0
+result_rax: .quad 0
+saved_mxcsr: .long 0
+now_mxcsr: .long 0
+saved_x87: .short 0
+now_x87: .short 0
+    .balign 8
+    .globl thunk_departures
+    .hidden thunk_departures
+thunk_departures: .quad 0
+    .globl thunk_targets
+    .hidden thunk_targets
+thunk_targets: .fill NUM_SLOTS, 8, 0
+    .globl thunk_has_avx
+    .hidden thunk_has_avx
+thunk_has_avx: .quad 0
+
+    .section .rodata
+    .balign 64
+noise_rbx: .quad 0x9e3779b97f4a7c15
+noise_rbp: .quad 0xbf58476d1ce4e5b9
+noise_r12: .quad 0x94d049bb133111eb
+noise_r13: .quad 0xd6e8feb86659fd93
+noise_r14: .quad 0xa0761d6478bd642f
+noise_r15: .quad 0xe7037ed1a0b428db
+noise_upper: .quad 0x8ebc6af000000000
+    .balign 32
+noise_vectors:
+    .set value, 0x243f6a8885a308d3
+    .rept 64
+    .quad value
+    .set value, value * 0x5851f42d4c957f2d + 0x14057b7ef767814f
+    .endr
+
+    .text
+    .globl thunk_stubs
+    .hidden thunk_stubs
+    .type thunk_stubs, @function
+    .balign 16
+thunk_stubs:
+    .set stub, 0
+    .rept NUM_SLOTS
+    movl $stub, %eax
+    jmp thunk_common
+    .balign 16
+    .set stub, stub + 1
+    .endr
+    .size thunk_stubs, . - thunk_stubs
+
+    .altmacro
+    .macro LOAD_YMM number
+    vmovdqa 32*\number(%r10), %ymm\number
+    .endm
+
+    .macro LOAD_XMM number
+    movdqa 32*\number(%r10), %xmm\number
+    .endm
+
+    .macro KEEP_CHECK reg, bit
+    LOCAL kept
+    cmpq noise_\reg(%rip), %\reg
+    je kept
+    orl $(1 << \bit), %ecx
+kept:
+    movq saved_\reg(%rip), %\reg
+    .endm
+
+    .type thunk_common, @function
+thunk_common:
+    movq %rbx, saved_rbx(%rip)
+    movq %rbp, saved_rbp(%rip)
+    movq %r12, saved_r12(%rip)
+    movq %r13, saved_r13(%rip)
+    movq %r14, saved_r14(%rip)
+    movq %r15, saved_r15(%rip)
+    movq %rsp, saved_rsp(%rip)
+    stmxcsr saved_mxcsr(%rip)
+    fnstcw saved_x87(%rip)
+    leaq thunk_targets(%rip), %r11
+    movq (%r11,%rax,8), %r11
+    testl %eax, %eax
+    jne 1f
+    orq noise_upper(%rip), %rcx         /* slot 0 is setkey: its policy has 32 bits */
+1:
+    leaq noise_vectors(%rip), %r10
+    cmpq $0, thunk_has_avx(%rip)
+    je 2f
+    .set n, 0
+    .rept 16
+    LOAD_YMM %n
+    .set n, n + 1
+    .endr
+    .set at, 32
+    .rept DEAD_STACK / 32
+    vmovdqu %ymm5, -8-at(%rsp)
+    .set at, at + 32
+    .endr
+    jmp 3f
+2:
+    .set n, 0
+    .rept 16
+    LOAD_XMM %n
+    .set n, n + 1
+    .endr
+    .set at, 16
+    .rept DEAD_STACK / 16
+    movdqu %xmm5, -8-at(%rsp)
+    .set at, at + 16
+    .endr
+3:
+    movq noise_rbx(%rip), %rbx
+    movq noise_rbp(%rip), %rbp
+    movq noise_r12(%rip), %r12
+    movq noise_r13(%rip), %r13
+    movq noise_r14(%rip), %r14
+    movq noise_r15(%rip), %r15
+    movq %rbx, %r10
+    subq $8, %rsp
+    call *%r11
+    movq %rax, result_rax(%rip)
+    xorl %ecx, %ecx
+    leaq 8(%rsp), %rax
+    cmpq saved_rsp(%rip), %rax
+    je 4f
+    orl $(1 << 6), %ecx
+    movq saved_rsp(%rip), %rsp
+    subq $8, %rsp
+4:
+    KEEP_CHECK rbx, 0
+    KEEP_CHECK rbp, 1
+    KEEP_CHECK r12, 2
+    KEEP_CHECK r13, 3
+    KEEP_CHECK r14, 4
+    KEEP_CHECK r15, 5
+    pushfq
+    popq %rax
+    testl $0x400, %eax
+    je 5f
+    cld
+    orl $(1 << 7), %ecx
+5:
+    stmxcsr now_mxcsr(%rip)
+    movl now_mxcsr(%rip), %eax
+    xorl saved_mxcsr(%rip), %eax
+    testl $0xffc0, %eax
+    je 6f
+    ldmxcsr saved_mxcsr(%rip)
+    orl $(1 << 8), %ecx
+6:
+    fnstcw now_x87(%rip)
+    movzwl now_x87(%rip), %eax
+    cmpw saved_x87(%rip), %ax
+    je 7f
+    fldcw saved_x87(%rip)
+    orl $(1 << 9), %ecx
+7:
+    fldz                                /* overflows, and says so, unless the register stack is empty */
+    fstp %st(0)
+    fnstsw %ax
+    testl $0x3841, %eax                 /* top of stack, stack fault, invalid operation */
+    je 8f
+    fninit
+    fldcw saved_x87(%rip)
+    orl $(1 << 10), %ecx
+8:
+    addq $8, %rsp
+    testl %ecx, %ecx
+    je 9f
+    orq %rcx, thunk_departures(%rip)
+9:
+    movq result_rax(%rip), %rax
+    ret
+    .size thunk_common, . - thunk_common
+
+    .section .note.GNU-stack, "", @progbits

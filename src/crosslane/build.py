@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds shims: the shim's own C, all portable modes and some implementations, as one static program.
+
+Our own implementations share a program; each third-party one gets its own, since it is another trust domain. Every
+object and program is kept under the digest of all that it is made of, so that a second build only reads the sources.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosslane.buildcache import cache_folder, cached, entry_path, scratch, store
+from crosslane.buildplan import LINK_FLAGS, Program, Unit, plan_shim, plan_tool
+from crosslane.compiling import Compilers, included_files
+from crosslane.data import read_files, shown
+from crosslane.errors import BadInput
+from crosslane.isa import host_arch
+from crosslane.model import Implementation, Lane, Registry
+from crosslane.toolchain import Toolchain, find_toolchain
+
+__all__ = ["ShimProgram", "build_lanes", "build_launcher", "build_shim", "trust_groups"]
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ShimProgram:
+    """A built shim: the program's file and the implementations in it."""
+
+    path: Path
+    implementations: tuple[Implementation, ...]
+
+
+def trust_groups(registry: Registry, lane: Lane) -> list[tuple[Implementation, ...]]:
+    """Return the implementations of a lane's architecture by program: ours together, third-party ones alone."""
+    fitting = [item for item in registry.implementations if item.isa in ("any", lane.arch)]
+    own = tuple(item for item in fitting if item.origin == "own")
+    return [*([own] if own else []), *((item,) for item in fitting if item.origin != "own")]
+
+
+def build_shim(registry: Registry, lane: Lane, implementations: Sequence[Implementation]) -> Path:
+    """Build, or find in the cache, the shim of a lane with these implementations; returns the program's file.
+
+    Raises ``BadInput`` with the compiler's words, ``MissingTool`` and ``HarnessFault``.
+    """
+    return _build([plan_shim(registry, lane, implementations, find_toolchain(lane.arch))], None)[0]
+
+
+def build_lanes(
+    registry: Registry, lanes: Sequence[Lane], *, progress: Progress | None = None
+) -> dict[str, tuple[ShimProgram, ...]]:
+    """Build all shims of some lanes at once, on all cores; returns the programs by the lane's name.
+
+    ``progress`` is told each finished step, from any thread. Raises as ``build_shim`` does, for the first failure in
+    the order of lanes; what compiled beside it stays in the cache.
+    """
+    toolchains = {arch: find_toolchain(arch) for arch in dict.fromkeys(lane.arch for lane in lanes)}
+    wanted = [(lane, group) for lane in lanes for group in trust_groups(registry, lane)]
+    plans: dict[tuple[str, str, tuple[Implementation, ...]], Program] = {}
+    for lane, group in wanted:
+        same = (lane.arch, lane.opt, group)
+        if same not in plans:
+            plans[same] = plan_shim(registry, lane, group, toolchains[lane.arch])
+    paths = dict(zip(plans, _build(list(plans.values()), progress), strict=True))
+    built: dict[str, list[ShimProgram]] = {lane.name: [] for lane in lanes}
+    for lane, group in wanted:
+        built[lane.name].append(ShimProgram(path=paths[lane.arch, lane.opt, group], implementations=group))
+    return {name: tuple(programs) for name, programs in built.items()}
+
+
+def build_launcher(root: Path) -> Path:
+    """Build, or find in the cache, the launcher for this host from ``impls/shim/launcher.c``; raises likewise."""
+    source = root / "impls" / "shim" / "launcher.c"
+    return _build([plan_tool(root, "launcher", [source], find_toolchain(host_arch()))], None)[0]
+
+
+def _build(programs: Sequence[Program], progress: Progress | None) -> list[Path]:
+    """Make every program that the cache lacks; returns their files in order."""
+    folder = cache_folder()
+    paths = [entry_path(folder, program.key, program.name) for program in programs]
+    missing = {program.key: program for program, path in zip(programs, paths, strict=True) if not cached(path)}
+    if missing:
+        with scratch(folder) as work, Compilers(work) as compilers:
+            _Builder(folder, work, compilers, progress).make(list(missing.values()))
+    return paths
+
+
+class _Builder:
+    """One parallel build, between the start and the end of its compilers."""
+
+    def __init__(self, folder: Path, work: Path, compilers: Compilers, progress: Progress | None) -> None:
+        self._folder = folder
+        self._work = work
+        self._compilers = compilers
+        self._progress = progress
+        self._lock = threading.Lock()
+        self._num_temporaries = 0
+
+    def make(self, programs: Sequence[Program]) -> None:
+        """Compile the units that the cache lacks, then link; the first failure in order is raised at the end."""
+        units = {unit.key: (unit, program.toolchain) for program in programs for unit in program.units}
+        workers = len(os.sched_getaffinity(0))
+        pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="compile")
+        try:
+            compiled = [pool.submit(self._compile, unit, toolchain) for unit, toolchain in units.values()]
+            _finish(compiled)
+            _finish([pool.submit(self._link, program) for program in programs])
+        except BaseException:
+            # An interrupt must not wait for compilers: end them before the pool is joined.
+            self._compilers.__exit__(None, None, None)
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _temporary(self, suffix: str) -> Path:
+        with self._lock:
+            self._num_temporaries += 1
+            return self._work / f"{self._num_temporaries}{suffix}"
+
+    def _say(self, text: str) -> None:
+        if self._progress is not None:
+            self._progress(text)
+
+    def _compile(self, unit: Unit, toolchain: Toolchain) -> None:
+        path = entry_path(self._folder, unit.key, unit.file_name)
+        if cached(path):
+            return
+        objects = [self._compile_source(unit, source, toolchain) for source in self._sources(unit)]
+        made = objects[0]
+        if len(objects) > 1:
+            made = self._temporary(".o")
+            command = [toolchain.cc, "-r", "-nostdlib", "-o", str(made), *map(str, objects)]
+            self._compilers.run(command, subject=unit.subject, task="its objects do not link together")
+        if unit.keep:
+            command = [toolchain.objcopy, f"--keep-global-symbol={unit.keep}", str(made)]
+            self._compilers.run(command, subject=unit.subject, task="its symbols cannot be made local")
+        if read_files(unit.files) != unit.contents:
+            raise BadInput(f"{shown(unit.subject)}: a file changed while it was compiled; run the same command again")
+        store(made, path)
+        self._say(f"compiled {unit.name} for {toolchain.arch}")
+
+    def _sources(self, unit: Unit) -> list[Path]:
+        if not unit.text:
+            return list(unit.sources)
+        generated = self._temporary(".c")
+        generated.write_text(unit.text)
+        return [*unit.sources, generated]
+
+    def _compile_source(self, unit: Unit, source: Path, toolchain: Toolchain) -> Path:
+        made, rule = self._temporary(".o"), self._temporary(".d")
+        command = [toolchain.cc, *unit.flags, *unit.place_flags, "-MMD", "-MF", str(rule), "-c", str(source)]
+        self._compilers.run([*command, "-o", str(made)], subject=source, task="does not compile")
+        known = {path.resolve() for path in unit.files} | {source.resolve()}
+        for included in included_files(rule):
+            if included.resolve() not in known:
+                allowed = ", ".join(shown(folder) for folder in unit.include)
+                raise BadInput(
+                    f"{shown(source)}: includes {shown(included)}; allowed are headers (*.h) directly in {allowed}; "
+                    "move the header there"
+                )
+        return made
+
+    def _link(self, program: Program) -> None:
+        path = entry_path(self._folder, program.key, program.name)
+        objects = [str(entry_path(self._folder, unit.key, unit.file_name)) for unit in program.units]
+        made = self._temporary("")
+        command = [program.toolchain.cc, *LINK_FLAGS, "-o", str(made), *objects]
+        self._compilers.run(command, subject=program.subject, task=f"the program {program.name} does not link")
+        store(made, path)
+        self._say(f"linked {program.name} for {program.toolchain.arch} ({', '.join(program.contains)})")
+
+
+def _finish(tasks: Sequence[Future[None]]) -> None:
+    """Wait for all and raise the first failure in order."""
+    errors = [error for error in (task.exception() for task in tasks) if error is not None]
+    if errors:
+        raise errors[0]

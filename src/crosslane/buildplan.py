@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program is made of, before anything is compiled: units, flags, generated tables, and the keys of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from crosslane.buildcache import digest
+from crosslane.data import read_files, shown
+from crosslane.errors import HarnessFault
+from crosslane.isa import ARCHES, feature_flags
+from crosslane.metadata import CODE_SUFFIXES
+from crosslane.model import Implementation, Lane, Mode, Registry
+from crosslane.toolchain import Toolchain
+
+__all__ = ["LINK_FLAGS", "Program", "Unit", "plan_shim", "plan_tool", "tables_text"]
+
+_SCHEMA = "crosslane build 1"
+# Sources in impls/shim that are programs of their own.
+_NOT_SHIM = frozenset({"launcher.c"})
+# Distributions give gcc different defaults (hardening, position independence): all that matters is spelt out.
+_BASE_FLAGS = (
+    "-std=c11",
+    "-g1",
+    "-fno-lto",
+    "-fno-pie",
+    "-fno-common",
+    "-fno-stack-protector",
+    "-fno-stack-clash-protection",
+    "-U_FORTIFY_SOURCE",
+    "-Wa,--noexecstack",
+)
+_ARCH_FLAGS = {"x86_64": ("-fcf-protection=none",), "aarch64": ("-mbranch-protection=none", "-mno-outline-atomics")}
+_OWN_WARNINGS = (
+    "-Wall",
+    "-Wextra",
+    "-Wpedantic",
+    "-Wshadow",
+    "-Wvla",
+    "-Wmissing-prototypes",
+    "-Wstrict-prototypes",
+    "-Werror",
+)
+_THIRD_PARTY_WARNINGS = ("-Wall",)
+LINK_FLAGS = ("-static", "-no-pie", "-Wl,-z,noexecstack", "-Wl,--build-id=none")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One object: some sources compiled alike, linked together, all symbols but ``keep`` made local.
+
+    ``files`` are all that a compilation may read and ``contents`` their bytes when the plan was made; ``text`` is a
+    generated C source. ``flags`` go into the key; ``place_flags`` say where things lie and do not.
+    """
+
+    name: str
+    key: str
+    subject: Path
+    sources: tuple[Path, ...]
+    files: tuple[Path, ...]
+    contents: tuple[bytes, ...]
+    include: tuple[Path, ...]
+    flags: tuple[str, ...]
+    place_flags: tuple[str, ...]
+    keep: str
+    text: str
+
+    @property
+    def file_name(self) -> str:
+        """The object's name in the cache."""
+        return f"{self.name}.o"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A static program made of units; ``contains`` says for people what is in it."""
+
+    name: str
+    key: str
+    subject: Path
+    units: tuple[Unit, ...]
+    toolchain: Toolchain
+    contains: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Workshop:
+    """What the units of one program share; ``base`` is the folder that paths are told from."""
+
+    base: Path
+    toolchain: Toolchain
+    opt: str
+
+    def unit(
+        self,
+        name: str,
+        *,
+        sources: Sequence[Path],
+        include: Sequence[Path],
+        flags: Sequence[str],
+        keep: str = "",
+        text: str = "",
+    ) -> Unit:
+        """Plan an object; ``include`` are the folders of headers."""
+        headers = sorted({path for folder in include for path in folder.glob("*.h")} - set(sources))
+        files = (*sources, *headers)
+        contents = read_files(files)
+        all_flags = (*_BASE_FLAGS, *_ARCH_FLAGS[self.toolchain.arch], self.opt, *flags)
+        named = [part for path, data in zip(files, contents, strict=True) for part in (_name(path, self.base), data)]
+        places = [_name(folder, self.base) for folder in include]
+        return Unit(
+            name=name,
+            key=digest([_SCHEMA, self.toolchain.identity, repr((all_flags, places, keep, name)), text, *named]),
+            subject=sources[0].parent if sources else include[0],
+            sources=tuple(source for source in sources if source.suffix in CODE_SUFFIXES),
+            files=files,
+            contents=contents,
+            include=tuple(include),
+            flags=all_flags,
+            place_flags=(*(f"-I{folder}" for folder in include), f"-ffile-prefix-map={self.base}=."),
+            keep=keep,
+            text=text,
+        )
+
+    def program(self, name: str, *, units: Sequence[Unit], subject: Path, contains: Sequence[str]) -> Program:
+        """Plan a program of units, linked in their order."""
+        key = digest([_SCHEMA, self.toolchain.identity, repr(LINK_FLAGS), name, *(unit.key for unit in units)])
+        return Program(
+            name=name, key=key, subject=subject, units=tuple(units), toolchain=self.toolchain, contains=tuple(contains)
+        )
+
+
+def _name(path: Path, base: Path) -> str:
+    """A path as keys see it: the same in every checkout."""
+    return str(path.relative_to(base)) if path.is_relative_to(base) else path.name
+
+
+def _for_arch(path: Path, arch: str) -> bool:
+    """Whether a source of the shim is for an architecture: ``thunk_x86_64.S`` is for that one alone."""
+    return not any(path.stem.endswith(f"_{other}") for other in ARCHES if other != arch)
+
+
+def plan_shim(
+    registry: Registry, lane: Lane, implementations: Sequence[Implementation], toolchain: Toolchain
+) -> Program:
+    """Plan the shim of a lane with these implementations, which must be for its architecture or for any."""
+    shim = registry.root / "impls" / "shim"
+    shop = _Workshop(base=registry.root, toolchain=toolchain, opt=lane.opt)
+    common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
+    sources = sorted(
+        path
+        for suffix in CODE_SUFFIXES
+        for path in shim.glob(f"*{suffix}")
+        if path.name not in _NOT_SHIM and _for_arch(path, lane.arch)
+    )
+    if not sources:
+        raise HarnessFault(f"{shown(shim)}: holds no source of the shim; restore the folder from the repository")
+    units = [shop.unit(path.stem, sources=[path], include=[shim], flags=common) for path in sources]
+    units += [_mode_unit(shop, mode, shim, common) for mode in registry.modes]
+    units += [_implementation_unit(shop, item, shim, lane.arch) for item in implementations]
+    text = tables_text(implementations, registry.modes)
+    units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
+    drivers = [item.driver for item in implementations]
+    subject = implementations[0].folder if len(implementations) == 1 else shim
+    return shop.program("shim", units=units, subject=subject, contains=drivers)
+
+
+def plan_tool(root: Path, name: str, sources: Sequence[Path], toolchain: Toolchain, *, opt: str = "-O2") -> Program:
+    """Plan a program of our own that is no shim, from sources that may use the shim's headers."""
+    shop = _Workshop(base=root, toolchain=toolchain, opt=opt)
+    flags = (*feature_flags(toolchain.arch, ()), *_OWN_WARNINGS)
+    unit = shop.unit(name, sources=sources, include=[root / "impls" / "shim"], flags=flags)
+    return shop.program(name, units=[unit], subject=sources[0], contains=[source.name for source in sources])
+
+
+def _mode_unit(shop: _Workshop, mode: Mode, shim: Path, flags: Sequence[str]) -> Unit:
+    include = [shim, mode.folder.parent, mode.folder]
+    sources = sorted(mode.folder.glob("*.c"))
+    return shop.unit(f"mode_{mode.name}", sources=sources, include=include, flags=flags)
+
+
+def _implementation_unit(shop: _Workshop, item: Implementation, shim: Path, arch: str) -> Unit:
+    own = item.origin == "own"
+    include = [shim, *([item.folder.parent] if own else []), item.folder]
+    flags = (
+        *feature_flags(arch, item.features),
+        *(_OWN_WARNINGS if own else _THIRD_PARTY_WARNINGS),
+        "-fvisibility=hidden",
+        f'-DSUBJECT_NAME="{item.symbol}"',
+    )
+    shop = shop if own else replace(shop, base=Path(item.origin))
+    return shop.unit(item.symbol, sources=item.sources, include=include, flags=flags, keep=item.symbol)
+
+
+def tables_text(implementations: Sequence[Implementation], modes: Sequence[Mode]) -> str:
+    """Return the C source that defines what ``shim_tables.h`` declares."""
+    lines = ['#include "shim_tables.h"', ""]
+    lines += [f"extern subject_getter_fn {item.symbol};" for item in implementations]
+    lines += [f"extern const struct subject_mode subject_mode_{mode.name};" for mode in modes]
+    lines += ["", "const struct shim_implementation shim_implementations[] = {"]
+    for item in implementations:
+        words = ", ".join(f'"{word}"' for word in (item.driver, item.cipher, item.symbol))
+        lines.append(f'    {{{words}, {item.symbol}, "{",".join(item.paths)}"}},')
+    lines += ["    {NULL, NULL, NULL, NULL, NULL},", "};", ""]
+    lines += ["const struct subject_mode *const shim_modes[] = {"]
+    lines += [f"    &subject_mode_{mode.name}," for mode in modes]
+    lines += ["    NULL,", "};", ""]
+    return "\n".join(lines)

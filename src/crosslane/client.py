@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine's side of one shim process: starts it contained, speaks the protocol, notices when it dies or lies."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import mmap
+import os
+import select
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from crosslane import wire
+from crosslane.errors import HarnessFault
+from crosslane.wire import Kind, RunFlag, Watch
+
+__all__ = ["Opening", "SharedMemory", "Shim", "ShimDied"]
+
+HELLO_TIMEOUT_S = 30.0
+STALL_TIMEOUT_S = 60.0
+"""Wall time without any operation ending after which a shim counts as hung; its own watchdog counts CPU time."""
+
+_F_ADD_SEALS = 1033
+_F_SEAL_SHRINK = 0x0002
+_F_SEAL_GROW = 0x0004
+_F_SEAL_FUTURE_WRITE = 0x0010
+
+
+class ShimDied(Exception):
+    """The process ended without an answer: ``returncode`` as subprocess gives it, ``stalled`` where we ended it."""
+
+    def __init__(self, returncode: int, said: str, *, stalled: bool = False) -> None:
+        super().__init__(f"the shim ended with status {returncode}" + (f" and said: {said}" if said else ""))
+        self.returncode = returncode
+        self.said = said
+        self.stalled = stalled
+
+
+class SharedMemory:
+    """Anonymous memory shared by descriptor (memfd); ``view`` is the engine's writable mapping of ``capacity`` bytes."""
+
+    def __init__(self, name: str, capacity: int, *, sealed: bool) -> None:
+        """Create it; with ``sealed`` nobody else can map it for writing (F_SEAL_FUTURE_WRITE, Linux 5.1)."""
+        self.capacity = capacity
+        try:
+            self.fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+            os.ftruncate(self.fd, capacity)
+            self._map = mmap.mmap(self.fd, capacity)
+            seals = _F_SEAL_SHRINK | _F_SEAL_GROW | (_F_SEAL_FUTURE_WRITE if sealed else 0)
+            fcntl.fcntl(self.fd, _F_ADD_SEALS, seals)
+        except OSError as error:
+            raise HarnessFault(
+                f"cannot share {capacity} bytes of memory with the shims ({error}): "
+                "Linux 5.1 or newer and as much free memory are needed"
+            ) from error
+        self.view = memoryview(self._map)
+
+    def close(self) -> None:
+        """Release the descriptor; the mapping goes when the last view of it does."""
+        os.close(self.fd)
+        with contextlib.suppress(BufferError):  # arrays that look into the memory keep it alive
+            self.view.release()
+            self._map.close()
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a shim is opened with. ``batch`` and ``results`` are None for the inline transport."""
+
+    mode: str
+    symbol: str
+    hide: int
+    watch: Watch
+    batch: SharedMemory | None
+    results: SharedMemory | None
+    capacity: int
+
+
+class Shim:
+    """One living shim process, opened for one implementation and mode. Use as a context manager."""
+
+    def __init__(self, command: Sequence[str], opening: Opening) -> None:
+        """Start ``command`` (launcher, runner and program) and open it; raises ShimDied or HarnessFault."""
+        self._opening = opening
+        fds = [memory.fd for memory in (opening.batch, opening.results) if memory is not None]
+        self._process = subprocess.Popen(
+            list(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            pass_fds=fds,
+        )
+        try:
+            self.hello = wire.decode_hello(self._receive(Kind.HELLO, HELLO_TIMEOUT_S))
+            self._send(
+                wire.encode_open(
+                    opening.mode,
+                    opening.symbol,
+                    hide=opening.hide,
+                    watch=opening.watch,
+                    batch_capacity=opening.batch.capacity if opening.batch else opening.capacity,
+                    result_capacity=opening.results.capacity if opening.results else opening.capacity,
+                    fds=(
+                        opening.batch.fd if opening.batch else -1,
+                        opening.results.fd if opening.results else -1,
+                    ),
+                )
+            )
+            self.opened = wire.decode_opened(self._receive(Kind.OPENED, HELLO_TIMEOUT_S))
+        except BaseException:
+            self.kill()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the launcher, which becomes the runner and the shim."""
+        return self._process.pid
+
+    def start_run(self, first_case: int, num_cases: int, flags: RunFlag, batch: bytes | memoryview = b"") -> None:
+        """Send RUN; the answer is fetched with ``finish_run``."""
+        self._send(wire.encode_run(first_case, num_cases, flags, batch))
+
+    def finish_run(self) -> wire.Done:
+        """Wait for DONE; raises ShimDied where the process ends or stalls instead."""
+        return wire.decode_done(self._receive(Kind.DONE, STALL_TIMEOUT_S))
+
+    def bare(self, num_messages: int, message_len: int, messages_per_key: int) -> int:
+        """CPU time in ns of the same calls without the suite."""
+        self._send(wire.encode_bare(num_messages, message_len, messages_per_key))
+        return wire.decode_timed(self._receive(Kind.TIMED, 10 * STALL_TIMEOUT_S))[0]
+
+    def close(self) -> None:
+        """End the process in an orderly way."""
+        with contextlib.suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._reap()
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self._process.kill()
+        self._reap()
+
+    def _reap(self) -> None:
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def _send(self, message: bytes) -> None:
+        assert self._process.stdin is not None
+        view = memoryview(message)
+        try:
+            while view:
+                view = view[self._process.stdin.write(view) or 0 :]
+        except OSError as error:
+            raise self._death() from error
+
+    def _progress(self) -> bytes:
+        results = self._opening.results
+        return bytes(results.view[8:24]) if results is not None else b""
+
+    def _read(self, length: int, timeout_s: float) -> bytes:
+        assert self._process.stdout is not None
+        fd = self._process.stdout.fileno()
+        poller = select.poll()
+        poller.register(fd, select.POLLIN)
+        parts: list[bytes] = []
+        seen, deadline = self._progress(), time.monotonic() + timeout_s
+        while length > 0:
+            if not poller.poll(500):
+                now = self._progress()
+                if now != seen:
+                    seen, deadline = now, time.monotonic() + timeout_s
+                elif time.monotonic() > deadline:
+                    raise self._death(stalled=True)
+                continue
+            part = os.read(fd, min(length, 1 << 20))
+            if not part:
+                raise self._death()
+            parts.append(part)
+            length -= len(part)
+        return b"".join(parts)
+
+    def _receive(self, expected: Kind, timeout_s: float) -> bytes:
+        try:
+            kind, length = wire.decode_header(self._read(wire.HEADER_LEN, timeout_s))
+            payload = self._read(length, timeout_s)
+        except HarnessFault:
+            self.kill()
+            raise
+        if kind == Kind.ERROR:
+            sentence = payload.decode("utf-8", "replace")
+            self.kill()
+            raise HarnessFault(f"the shim refused: {sentence}")
+        if kind != expected:
+            self.kill()
+            raise HarnessFault(f"the shim answered garbage: {kind.name} where {expected.name} was due")
+        return payload
+
+    def _death(self, *, stalled: bool = False) -> ShimDied:
+        if stalled:
+            self._process.kill()
+        self._process.wait()
+        said = ""
+        if self._process.stderr is not None:
+            os.set_blocking(self._process.stderr.fileno(), False)
+            with contextlib.suppress(OSError):
+                said = (self._process.stderr.read(4096) or b"").decode("utf-8", "replace").strip()
+        self._reap()
+        return ShimDied(self._process.returncode, said, stalled=stalled)

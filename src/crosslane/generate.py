@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generation of batches: a pure function of manifest and batch number, vectorised over all messages of the batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crosslane import steer
+from crosslane.draws import U64, Draws, below, take_bits
+from crosslane.manifest import Manifest
+from crosslane.wire import CASE, OP, Batch, Flag, OpKind
+
+__all__ = ["generate_batch", "select_cases"]
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_NUM_SLOTS = 4
+_SPAN_EMPTY_KEY_LEN = 3
+
+
+@dataclass(frozen=True)
+class _Messages:
+    """One entry a message, in order; sessions lie one behind the other. Lengths in bytes."""
+
+    family: NDArray[np.int64]  # index into the manifest's distinct families
+    first: Mask  # first of its session
+    length: Ints
+    num_pieces: Ints
+    pieces: Ints
+    setkey: Mask
+    reinit: Mask
+    clone: Mask  # after the first piece
+    bad_key: Mask
+    bad_iv: Mask
+
+
+def generate_batch(manifest: Manifest, number: int) -> Batch:
+    """Batch ``number`` of a manifest: the same bytes on every machine."""
+    draws = Draws(manifest.digest, number)
+    messages = _draw_messages(manifest, number, draws)
+    return _Writer(manifest, messages, draws).batch()
+
+
+def _ranks(selected: Mask, number: int) -> Ints:
+    """Running numbers of the selected messages over all batches, so that a grid is walked without gaps."""
+    return np.flatnonzero(selected) * 0 + np.arange(int(selected.sum())) + number * int(selected.sum())
+
+
+def _draw_lengths(manifest: Manifest, number: int, families: dict[str, Mask], words: U64) -> Ints:
+    grid, sizes = steer.length_grid(manifest), steer.size_grid(manifest)
+    length = grid[below(words, 0, len(grid))]
+    selected = families["lengths"]
+    length[selected] = grid[_ranks(selected, number) % len(grid)]
+    selected = families["sizes"]
+    usual = len(sizes) - len(sizes[sizes >= 1024])
+    walked = sizes[_ranks(selected, number) % usual] if usual else sizes[_ranks(selected, number) % len(sizes)]
+    large = take_bits(words[selected], 40, 4) == 0
+    walked = np.where(large, sizes[below(words[selected], 0, len(sizes))], walked)
+    if number == 0 and len(walked):
+        walked[-1] = steer.LARGEST
+    length[selected] = walked
+    return length
+
+
+def _draw_messages(manifest: Manifest, number: int, draws: Draws) -> _Messages:
+    sessions, per_session = manifest.sessions_per_batch, manifest.messages_per_session
+    count = sessions * per_session
+    names = sorted(set(manifest.steering))
+    turn = np.array([names.index(name) for name in manifest.steering])
+    family = np.repeat(turn[(number * sessions + np.arange(sessions)) % len(turn)], per_session)
+    families = {name: family == names.index(name) if name in names else np.zeros(count, bool)
+                for name in ("lengths", "sizes", "splits", "counters", "refusals")}  # fmt: skip
+    words = draws.table(count, 7)
+    length = _draw_lengths(manifest, number, families, words[0])
+    refusals = families["refusals"]
+    if manifest.partial == "refused":
+        length = length + np.where(refusals & (take_bits(words[1], 0, 2) == 0), 1 + below(words[1], 32, manifest.block_len - 1), 0)
+    first = np.arange(count) % per_session == 0
+    if manifest.split == "none":
+        num_pieces = np.ones(count, np.int64)
+    else:
+        often = families["splits"] | (take_bits(words[1], 8, 2) == 0)
+        num_pieces = np.where(often, 2 + take_bits(words[1], 10, 2), 1)
+        num_pieces = np.where(families["lengths"] & (take_bits(words[1], 12, 1) == 0), 1, num_pieces)
+        num_pieces[(length % manifest.block_len != 0) & (manifest.partial == "refused")] = 1
+    num_pieces[(length == 0) & (take_bits(words[1], 14, 1) == 0)] = 0
+    bad_key = refusals & ~first & (take_bits(words[1], 16, 1) == 0)
+    return _Messages(
+        family=family,
+        first=first,
+        length=length,
+        num_pieces=num_pieces,
+        pieces=steer.steer_pieces(manifest, length, num_pieces, words[2:7]),
+        setkey=first | bad_key | (take_bits(words[1], 18, 4) == 0),
+        reinit=~first & (take_bits(words[1], 22, 3) == 0),
+        clone=(num_pieces > 1) & (take_bits(words[1], 25, 2) == 0),
+        bad_key=bad_key,
+        bad_iv=refusals & ~bad_key & (take_bits(words[1], 27, 3) == 0),
+    )
+
+
+def _exclusive(lengths: Ints) -> Ints:
+    return np.cumsum(lengths) - lengths
+
+
+class _Writer:
+    """Lays drawn messages out as operations, blob and output offsets."""
+
+    def __init__(self, manifest: Manifest, messages: _Messages, draws: Draws) -> None:
+        self.manifest = manifest
+        self.messages = messages
+        self.draws = draws
+        m = messages
+        self.num_ops = m.setkey + m.reinit + 1 + m.num_pieces + m.clone + 1
+        self.base = _exclusive(self.num_ops)
+        self.at_setiv = self.base + m.setkey + m.reinit
+        total = int(self.num_ops.sum())
+        self.ops = np.zeros(total, OP)
+        self.table = self.ops.view("<u8").reshape(total, 6)  # head, in_off, in_len, out_off, aux0, aux1
+        cloned = np.cumsum(m.clone)
+        before = cloned - m.clone
+        start = np.repeat(before[m.first], manifest.messages_per_session)
+        self.slot = (before - start) % _NUM_SLOTS
+        self.head = np.zeros(total, np.uint64)
+
+    def batch(self) -> Batch:
+        m, manifest = self.messages, self.manifest
+        key_words = self.draws.table(int(m.setkey.sum()), 2)
+        key_lens = self._key_lens(key_words[0])
+        key_stride = max(*manifest.key_lens, 1) * manifest.num_keys + manifest.key_extra_len + _SPAN_EMPTY_KEY_LEN
+        iv_stride = max(manifest.iv_lens, default=0) + 1
+        num_keys, num_messages = len(key_lens), len(m.length)
+        iv_at, data_at = num_keys * key_stride, num_keys * key_stride + num_messages * iv_stride
+        blob = self.draws.data(data_at + int(m.length.sum()))
+        keys = blob[:iv_at].reshape(num_keys, key_stride)
+        steer.steer_keys(key_words[1], keys, key_lens)
+        self._steer_ivs(blob[iv_at:data_at].reshape(num_messages, iv_stride))
+        self._write_setkeys(key_lens, key_stride)
+        self._write_setivs(iv_at, iv_stride)
+        out_len = self._write_updates(data_at)
+        self._write_rest()
+        self.table[:, 0] = self.head
+        return Batch(self._cases(), self.ops, blob, out_len, self._counts())
+
+    def _counts(self) -> Ints:
+        return np.full(self.manifest.sessions_per_batch, self.manifest.messages_per_session, np.int64)
+
+    def _key_lens(self, words: U64) -> Ints:
+        manifest, m = self.manifest, self.messages
+        legal = np.array(manifest.key_lens)
+        lens = legal[below(words, 0, len(legal))] * manifest.num_keys + manifest.key_extra_len
+        longest = int(legal.max()) * manifest.num_keys + manifest.key_extra_len
+        whole = set((legal * manifest.num_keys + manifest.key_extra_len).tolist())
+        illegal = np.array([n for n in range(longest + _SPAN_EMPTY_KEY_LEN + 1) if n not in whole])
+        bad = m.bad_key[m.setkey]
+        lens[bad] = illegal[below(words[bad], 32, len(illegal))]
+        return lens
+
+    def _steer_ivs(self, ivs: NDArray[np.uint8]) -> None:
+        manifest, m = self.manifest, self.messages
+        if manifest.iv not in ("counter", "index"):
+            return
+        words = self.draws.table(len(m.length), 2)
+        names = sorted(set(manifest.steering))
+        counters = m.family == names.index("counters") if "counters" in names else np.zeros(len(m.length), bool)
+        rows = below(words[0], 0, len(steer.counter_grid(manifest)[0]))
+        rows[counters] = np.arange(int(counters.sum())) % len(steer.counter_grid(manifest)[0])
+        chosen = np.flatnonzero(counters | (take_bits(words[1], 40, 2) == 0))
+        values = ivs[chosen, : manifest.block_len]
+        steer.steer_counters(manifest, rows[chosen], words[1][chosen], values)
+        ivs[chosen, : manifest.block_len] = values
+
+    def _layout(self, words: U64, shift: int) -> U64:
+        """Edge and alignment of one buffer as two bytes: one in four at each guard page, the rest in the middle."""
+        edge = np.minimum(take_bits(words, shift, 2), 2)
+        return (edge | (take_bits(words, shift + 2, 6) << 8)).astype(np.uint64)
+
+    def _put(self, at: Ints, kind: OpKind, slot: Ints, rest: U64 | int = 0) -> None:
+        self.head[at] = (int(kind) | (slot << 8)).astype(np.uint64) | np.asarray(rest, np.uint64)
+
+    def _write_setkeys(self, key_lens: Ints, key_stride: int) -> None:
+        m = self.messages
+        at = self.base[m.setkey]
+        layout = self._layout(self.draws.words(len(at)), 0)
+        self._put(at, OpKind.SETKEY, self.slot[m.setkey], layout << np.uint64(24))
+        self.table[at, 1] = (np.arange(len(at)) * key_stride).astype(np.uint64)
+        self.table[at, 2] = key_lens.astype(np.uint64)
+
+    def _write_setivs(self, iv_at: int, iv_stride: int) -> None:
+        m, manifest = self.messages, self.manifest
+        words = self.draws.words(len(m.length))
+        rest = (self._layout(words, 0) << np.uint64(24)) | (self._layout(words, 8) << np.uint64(40))
+        self._put(self.at_setiv, OpKind.SETIV, self.slot, rest)
+        legal = np.array(manifest.iv_lens or (0,))
+        lens = legal[below(words, 32, len(legal))]
+        wrong = take_bits(words, 16, 4)
+        wrong = np.where(np.isin(wrong, legal), int(legal.max()) + 1, np.minimum(wrong, iv_stride))
+        lens = np.where(m.bad_iv, wrong, lens)
+        self.table[self.at_setiv, 1] = (iv_at + np.arange(len(lens)) * iv_stride).astype(np.uint64)
+        self.table[self.at_setiv, 2] = lens.astype(np.uint64)
+        self.table[self.at_setiv, 5] = m.length.astype(np.uint64)
+
+    def _write_updates(self, data_at: int) -> int:
+        m, manifest = self.messages, self.manifest
+        owner = np.repeat(np.arange(len(m.length)), m.num_pieces)
+        piece = np.arange(len(owner)) - np.repeat(_exclusive(m.num_pieces), m.num_pieces)
+        length = m.pieces[owner, piece]
+        after_clone = m.clone[owner] & (piece > 0)
+        at = self.at_setiv[owner] + 1 + piece + after_clone
+        words = self.draws.words(len(owner))
+        last = piece == m.num_pieces[owner] - 1
+        flags = np.where(last, int(Flag.LAST), 0) | np.where(take_bits(words, 16, 2) == 0, int(Flag.IN_PLACE), 0)
+        done = np.cumsum(length) - np.repeat(_exclusive(m.length), m.num_pieces)
+        observed = self._observes(done)
+        flags = (flags | np.where(observed, int(Flag.OBSERVE_IV), 0)).astype(np.uint64)
+        layout = (self._layout(words, 0) << np.uint64(24)) | (self._layout(words, 8) << np.uint64(40))
+        slot = (self.slot[owner] + after_clone) % _NUM_SLOTS
+        self._put(at, OpKind.UPDATE, slot, (flags << np.uint64(16)) | layout)
+        out = length + np.where(observed, manifest.block_len, 0)
+        self.table[at, 1] = (data_at + _exclusive(length)).astype(np.uint64)
+        self.table[at, 2] = length.astype(np.uint64)
+        self.table[at, 3] = _exclusive(out).astype(np.uint64)
+        return int(out.sum())
+
+    def _observes(self, done: Ints) -> Mask:
+        if self.manifest.iv_out == "next":
+            return np.ones(len(done), bool)
+        if self.manifest.iv_out == "next_whole":
+            return done % self.manifest.block_len == 0
+        return np.zeros(len(done), bool)
+
+    def _write_rest(self) -> None:
+        m = self.messages
+        self._put((self.base + m.setkey)[m.reinit], OpKind.REINIT, self.slot[m.reinit])
+        at = (self.at_setiv + 2)[m.clone]
+        from_slot = self.slot[m.clone]
+        self._put(at, OpKind.CLONE, (from_slot + 1) % _NUM_SLOTS, from_slot.astype(np.uint64) << np.uint64(56))
+        self._put(self.base + self.num_ops - 1, OpKind.FINAL, (self.slot + m.clone) % _NUM_SLOTS)
+
+    def _cases(self) -> NDArray[np.void]:
+        manifest, m = self.manifest, self.messages
+        cases = np.zeros(manifest.sessions_per_batch, CASE)
+        words = self.draws.words(manifest.sessions_per_batch)
+        cases["first_op"] = self.base[m.first]
+        cases["num_ops"] = np.diff(np.append(self.base[m.first], len(self.ops)))
+        if len(manifest.directions) == 2:
+            cases["decrypting"] = take_bits(words, 0, 1)
+        cases["ctx_edge"] = take_bits(words, 1, 1) * 2
+        policy_bits = {"degenerate": 1, "weak_subkey": 2}
+        known = sum(policy_bits[name] for name in manifest.policies)
+        cases["policy"] = np.where(take_bits(words, 2, 2) == 0, take_bits(words, 4, 2) & known, 0)
+        return cases
+
+
+def select_cases(batch: Batch, indexes: Ints) -> Batch:
+    """A batch of just some cases, with operations, blob and outputs of its own; order as given."""
+    cases = batch.cases[indexes].copy()
+    counts = cases["num_ops"].astype(np.int64)
+    which = np.repeat(cases["first_op"].astype(np.int64) - _exclusive(counts), counts) + np.arange(int(counts.sum()))
+    ops = batch.ops[which].copy()
+    cases["first_op"] = _exclusive(counts)
+    lengths = ops["in_len"].astype(np.int64)
+    starts = ops["in_off"].astype(np.int64)
+    new_starts = _exclusive(lengths)
+    source = np.repeat(starts - new_starts, lengths) + np.arange(int(lengths.sum()))
+    blob = batch.blob[source]
+    ops["in_off"] = new_starts
+    outs = output_lens(batch, which)
+    ops["out_off"] = np.where(outs > 0, _exclusive(outs), 0)
+    return Batch(cases, ops, blob, int(outs.sum()), batch.messages[indexes])
+
+
+def output_lens(batch: Batch, which: Ints) -> Ints:
+    """Output bytes of each of the operations ``which``: the distance to the next operation's output."""
+    ops = batch.ops
+    writes = np.isin(ops["kind"], (int(OpKind.UPDATE), int(OpKind.TAG)))
+    at = np.flatnonzero(writes)
+    offsets = ops["out_off"][at].astype(np.int64)
+    lens = np.zeros(len(ops), np.int64)
+    lens[at] = np.diff(np.append(offsets, batch.out_len))
+    return lens[which]

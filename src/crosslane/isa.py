@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Architectures, the CPU features that an implementation may ask for, and the compiler flags that follow."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Final
+
+__all__ = ["ARCHES", "FEATURES", "feature_flags", "host_arch"]
+
+_X86_FLAGS: Final = MappingProxyType(
+    {
+        "ssse3": "-mssse3",
+        "sse4_1": "-msse4.1",
+        "aes": "-maes",
+        "pclmul": "-mpclmul",
+        "avx": "-mavx",
+        "avx2": "-mavx2",
+        "vaes": "-mvaes",
+        "vpclmul": "-mvpclmulqdq",
+        "gfni": "-mgfni",
+        "bmi2": "-mbmi2",
+    }
+)
+# GCC's arm_neon.h asks for armv8.2-a before it offers sm4 and sha3; +aes brings pmull with it, NEON is in the base.
+_ARM_EXTENSIONS: Final = MappingProxyType({"neon": "", "aes": "+aes", "pmull": "+aes", "sm4": "+sm4", "sha3": "+sha3"})
+_ARM_V82: Final = frozenset({"sm4", "sha3"})
+
+ARCHES: Final = ("x86_64", "aarch64")
+FEATURES: Final = MappingProxyType({"any": (), "x86_64": tuple(_X86_FLAGS), "aarch64": tuple(_ARM_EXTENSIONS)})
+
+
+def feature_flags(arch: str, features: Sequence[str]) -> tuple[str, ...]:
+    """Return the compiler flags for code of ``arch`` that needs ``features``; the baseline is pinned, not inherited."""
+    if arch == "x86_64":
+        return ("-march=x86-64", "-mtune=generic", *(flag for name, flag in _X86_FLAGS.items() if name in features))
+    base = "armv8.2-a" if _ARM_V82.intersection(features) else "armv8-a"
+    extensions = dict.fromkeys(text for name, text in _ARM_EXTENSIONS.items() if name in features)
+    return (f"-march={base}{''.join(extensions)}",)
+
+
+def host_arch() -> str:
+    """Return this machine's architecture in the spelling of lanes (``x86_64``, ``aarch64``, else the kernel's)."""
+    machine = platform.machine().lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lanes: the execution configurations of ``ci/lanes.toml``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from crosslane.data import shown
+from crosslane.errors import BadInput
+from crosslane.isa import ARCHES, FEATURES, host_arch
+from crosslane.model import Lane, Registry
+from crosslane.names import WORD_PATTERN, unknown_name
+from crosslane.tomlread import Field, read_fields, read_toml
+
+__all__ = ["lane_named", "lanes_for_host", "load_lanes"]
+
+_FIELDS = {
+    "comment": Field(kind="str", pattern="[^\n]+"),
+    "arch": Field(kind="str", allowed=ARCHES),
+    "runner": Field(kind="str", allowed=("native", "qemu")),
+    "cpu": Field(kind="str", pattern="[A-Za-z0-9_.,=+-]*"),
+    "compiler": Field(kind="str", allowed=("gcc",)),
+    "opt": Field(kind="str", allowed=("-O0", "-O1", "-O2", "-O3", "-Os")),
+    "hosts": Field(kind="str", many=True, min_num=1, allowed=ARCHES),
+    "hides": Field(kind="str", many=True),
+    "gate": Field(kind="bool"),
+    "full": Field(kind="str", many=True, allowed=ARCHES),
+}
+
+
+def load_lanes(path: Path, *, host: str | None = None) -> tuple[Lane, ...]:
+    """Read a lanes file, in its order; ``host`` (default: this machine) decides which lanes are ``full``.
+
+    Raises ``BadInput`` for anything that is not exactly a lane.
+    """
+    tables = read_toml(path)
+    if not tables:
+        raise BadInput(f"{shown(path)}: there is no lane; add a table such as [x86_64_native]")
+    return tuple(_read_lane(path, name, table, host or host_arch()) for name, table in tables.items())
+
+
+def _read_lane(path: Path, name: str, table: Any, host: str) -> Lane:
+    if not isinstance(table, dict):
+        raise BadInput(f"{shown(path)}: {name!r} is no table; write each lane as [name] with its keys below")
+    values = read_fields(path, table, _FIELDS, where=f"[{name}]")
+    place = f"{shown(path)}: [{name}]: "
+    arch, runner, cpu = values["arch"], values["runner"], values["cpu"]
+    if not re.fullmatch(f"{re.escape(arch)}_{WORD_PATTERN}", name):
+        raise BadInput(f"{place}the name must be of the form {arch}_{WORD_PATTERN}, after its arch; rename the table")
+    if runner == "native" and (cpu or values["hosts"] != (arch,)):
+        raise BadInput(f'{place}a native lane has cpu = "" and hosts = ["{arch}"]; correct both or use runner = "qemu"')
+    if runner == "qemu" and not cpu:
+        raise BadInput(f'{place}cpu is empty; a qemu lane needs a CPU model, for example cpu = "max"')
+    for feature in values["hides"]:
+        if feature not in FEATURES[arch]:
+            raise BadInput(f"{place}hides has {feature!r}; allowed for {arch} are {', '.join(FEATURES[arch])}")
+    for full_host in values["full"]:
+        if full_host not in values["hosts"]:
+            raise BadInput(f"{place}full has {full_host!r}; allowed are its hosts, {', '.join(values['hosts'])}")
+    values["full"] = host in values["full"]
+    return Lane(name=name, **values)
+
+
+def lanes_for_host(registry: Registry, host: str | None = None) -> tuple[Lane, ...]:
+    """Return the lanes that exist on a host architecture (default: this machine).
+
+    Raises ``BadInput`` where there is none.
+    """
+    arch = host or host_arch()
+    lanes = tuple(lane for lane in registry.lanes if arch in lane.hosts)
+    if not lanes:
+        hosts = sorted({known for lane in registry.lanes for known in lane.hosts})
+        raise BadInput(
+            f"ci/lanes.toml: no lane exists on a host of architecture {arch!r}; allowed are {', '.join(hosts)}; "
+            "add lanes for it or use such a machine"
+        )
+    return lanes
+
+
+def lane_named(lanes: Sequence[Lane], name: str) -> Lane:
+    """Return the lane of that name; raises ``BadInput`` with the nearest names."""
+    for lane in lanes:
+        if lane.name == name:
+            return lane
+    raise unknown_name("lane", name, (lane.name for lane in lanes), hint="run `crosslane list` for all lanes")

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The campaign manifest: all that the generation of cases depends on, content-addressed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosslane.errors import BadInput
+from crosslane.model import Cipher, Implementation, Mode
+
+__all__ = ["GENERATOR_VERSION", "CaseId", "Manifest", "manifest_for", "parse_case_id", "parse_manifest"]
+
+GENERATOR_VERSION = 1
+"""Changes whenever the same manifest would generate other cases; golden tests pin it."""
+
+SESSIONS_PER_BATCH = 1024
+MESSAGES_PER_SESSION = 8
+
+# What the sessions of a batch are steered for, in turn. Layouts, in place and splits vary in all of them.
+STEERING = (
+    "lengths", "counters", "lengths", "splits", "counters", "lengths", "sizes", "lengths",
+    "counters", "splits", "lengths", "counters", "splits", "lengths", "refusals", "counters",
+)  # fmt: skip
+
+_DIGEST_LEN = 16
+_CASE_ID = re.compile(rf"([0-9a-f]{{{_DIGEST_LEN}}})-([0-9]{{1,9}})-([0-9]{{1,9}})")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Facts of one algorithm's generation. ``ways`` is the widest parallel width in blocks of any implementation."""
+
+    generator: int
+    algorithm: str
+    seed: str
+    block_len: int
+    key_lens: tuple[int, ...]
+    policies: tuple[str, ...]
+    split: str
+    partial: str
+    min_len_blocks: int
+    iv: str
+    iv_lens: tuple[int, ...]
+    iv_out: str
+    directions: tuple[str, ...]
+    num_keys: int
+    key_extra_len: int
+    ways: int
+    sessions_per_batch: int
+    messages_per_session: int
+    steering: tuple[str, ...]
+
+    def to_json(self) -> str:
+        """Canonical text: sorted keys, no spaces."""
+        return json.dumps(vars(self), sort_keys=True, separators=(",", ":"))
+
+    @property
+    def digest(self) -> str:
+        """The first 16 hexadecimal digits of the canonical text's SHA-256."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:_DIGEST_LEN]
+
+    @property
+    def messages_per_batch(self) -> int:
+        """Messages, and so comparisons, in one batch."""
+        return self.sessions_per_batch * self.messages_per_session
+
+
+@dataclass(frozen=True)
+class CaseId:
+    """Names one case anywhere: ``<manifest digest>-<batch>-<index>``."""
+
+    digest: str
+    batch: int
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.digest}-{self.batch}-{self.index}"
+
+
+def parse_case_id(text: str) -> CaseId:
+    """Read a case id; raises BadInput where it is none."""
+    match = _CASE_ID.fullmatch(text)
+    if match is None:
+        raise BadInput(
+            f"{text!r} is no case id: give one as `crosslane check` prints it, "
+            f"{_DIGEST_LEN} hexadecimal digits of the manifest, the batch and the index, such as 0123456789abcdef-3-17"
+        )
+    return CaseId(match[1], int(match[2]), int(match[3]))
+
+
+def manifest_for(cipher: Cipher, mode: Mode, implementations: Sequence[Implementation], seed: str) -> Manifest:
+    """The manifest of ``mode`` of ``cipher`` for a seed sentence; all ``implementations`` of the cipher set the width."""
+    return Manifest(
+        generator=GENERATOR_VERSION,
+        algorithm=f"{mode.name}({cipher.name})",
+        seed=seed,
+        block_len=cipher.block_len,
+        key_lens=cipher.key_lens,
+        policies=cipher.policies,
+        split=mode.split,
+        partial=mode.partial,
+        min_len_blocks=mode.min_len_blocks,
+        iv=mode.iv,
+        iv_lens=tuple(length or cipher.block_len for length in mode.iv_lens),
+        iv_out=mode.iv_out,
+        directions=mode.directions,
+        num_keys=mode.num_keys,
+        key_extra_len=mode.key_extra_len,
+        ways=max(implementation.ways for implementation in implementations),
+        sessions_per_batch=SESSIONS_PER_BATCH,
+        messages_per_session=MESSAGES_PER_SESSION,
+        steering=STEERING,
+    )
+
+
+def parse_manifest(text: str, where: str) -> Manifest:
+    """Read a manifest's text, strictly; raises BadInput naming ``where`` it came from."""
+    try:
+        fields: Any = json.loads(text)
+    except ValueError as error:
+        raise BadInput(f"{where}: the manifest is no JSON ({error}): run `crosslane check` again") from error
+    names = Manifest.__dataclass_fields__
+    if not isinstance(fields, dict) or set(fields) != set(names):
+        raise BadInput(f"{where}: a manifest has exactly the fields {', '.join(names)}: run `crosslane check` again")
+    for name, spec in names.items():
+        value = fields[name]
+        kind = str(spec.type)
+        allowed: type | tuple[type, ...] = list if kind.startswith("tuple") else int if kind == "int" else str
+        if not isinstance(value, allowed) or isinstance(value, bool):
+            raise BadInput(f"{where}: {name} = {value!r} is no {kind}: run `crosslane check` again")
+    manifest = Manifest(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
+    if manifest.generator != GENERATOR_VERSION:
+        raise BadInput(
+            f"{where}: the manifest is of generator version {manifest.generator}, this engine has {GENERATOR_VERSION}: "
+            "use the revision of crosslane that wrote it"
+        )
+    return manifest

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The facts the engine works with, as frozen data. Knows no cipher by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+__all__ = [
+    "Algorithm",
+    "Cell",
+    "Cipher",
+    "Implementation",
+    "Isa",
+    "Lane",
+    "Mode",
+    "Registry",
+]
+
+Isa = Literal["any", "x86_64", "aarch64"]
+
+
+@dataclass(frozen=True)
+class Cipher:
+    """A keyed block primitive (``impls/ciphers/<name>/cipher.toml``). Lengths in bytes."""
+
+    name: str
+    title: str
+    standard: str
+    block_len: int
+    key_lens: tuple[int, ...]
+    policies: tuple[str, ...]
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A construction over a cipher (``impls/modes/<name>/mode.toml``).
+
+    ``split`` says where a message may be cut into updates: ``byte``, ``block`` or ``none``. ``partial`` says what
+    happens to a length that is no multiple of the block: ``refused``, ``anywhere`` or ``stealing``. ``iv`` is how an
+    iv is steered: ``none``, ``random``, ``counter``, ``index``, ``tweak`` or ``nonce``; ``iv_lens`` its lengths in
+    bytes, where 0 stands for one block. ``iv_out`` is ``none``, ``next`` (compared after every update) or
+    ``next_whole`` (only while no partial block was processed). ``key_extra_len`` is what the mode's key has beyond
+    the cipher's own (16 for lrw), ``num_keys`` how many cipher keys it takes. ``block_lens`` are the block lengths
+    that the mode allows.
+    """
+
+    name: str
+    title: str
+    standard: str
+    split: Literal["byte", "block", "none"]
+    partial: Literal["refused", "anywhere", "stealing"]
+    min_len_blocks: int
+    iv: Literal["none", "random", "counter", "index", "tweak", "nonce"]
+    iv_lens: tuple[int, ...]
+    iv_out: Literal["none", "next", "next_whole"]
+    directions: tuple[str, ...]
+    aad: bool
+    tag_lens: tuple[int, ...]
+    num_keys: int
+    key_extra_len: int
+    block_lens: tuple[int, ...]
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One body of code for a cipher (``impls/ciphers/<cipher>/<folder>/impl.toml``).
+
+    ``symbol`` is cipher and folder (``sm4_x86_64_aesni_avx``): the getter's name. ``fused`` are modes with code of
+    their own, ``paths`` the declared code paths, ``ways`` the widest path in blocks. A higher ``priority`` is the
+    default of two that can run. ``origin`` is ``own`` or the absolute folder given with ``--impls``.
+    """
+
+    cipher: str
+    driver: str
+    symbol: str
+    isa: Isa
+    features: tuple[str, ...]
+    priority: int
+    ways: int
+    sources: tuple[Path, ...]
+    fused: tuple[str, ...]
+    paths: tuple[str, ...]
+    constant_time: bool
+    description: str
+    folder: Path
+    origin: str
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether this is the implementation that all others of the cipher are judged against."""
+        return self.folder.name == "generic" and self.origin == "own"
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One execution configuration (a table of ``ci/lanes.toml``).
+
+    ``runner`` is ``native`` or ``qemu``; ``cpu`` the qemu model (empty natively); ``hosts`` the host architectures on
+    which the lane exists; ``hides`` are CPU features masked from dispatch; ``gate`` whether ``check`` runs it by
+    default; ``full`` whether it gets the full grids on this host. ``opt`` is the compiler's own spelling (``-O2``).
+    """
+
+    name: str
+    arch: str
+    runner: Literal["native", "qemu"]
+    cpu: str
+    compiler: str
+    opt: str
+    hosts: tuple[str, ...]
+    hides: tuple[str, ...]
+    gate: bool
+    full: bool
+    comment: str
+
+
+@dataclass(frozen=True, order=True)
+class Algorithm:
+    """A mode of a cipher, printed as the kernel does: ``ctr(sm4)``."""
+
+    mode: str
+    cipher: str
+
+    def __str__(self) -> str:
+        return f"{self.mode}({self.cipher})"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Algorithm x implementation x lane: the unit of "did it run". ``backend`` is a provider's code path or empty."""
+
+    algorithm: Algorithm
+    driver: str
+    lane: str
+    backend: str = ""
+
+    def __str__(self) -> str:
+        subject = f"{self.driver}:{self.backend}" if self.backend else self.driver
+        return f"{self.algorithm}/{subject}@{self.lane}"
+
+
+@dataclass(frozen=True)
+class Registry:
+    """All that was discovered under ``impls/`` and in ``ci/lanes.toml``, sorted by name.
+
+    ``root`` is the folder that holds ``impls`` and ``ci`` (see ``data.data_root``).
+    """
+
+    ciphers: tuple[Cipher, ...]
+    modes: tuple[Mode, ...]
+    implementations: tuple[Implementation, ...]
+    lanes: tuple[Lane, ...]
+    root: Path = Path()

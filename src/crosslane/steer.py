@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where bugs live: the lengths, counters, keys and pieces that cases are steered to (``docs/explanation/steering.md``)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crosslane.draws import U64, below, take_bits
+from crosslane.manifest import Manifest
+
+__all__ = ["counter_grid", "length_grid", "size_grid", "steer_counters", "steer_keys", "steer_pieces"]
+
+Ints = NDArray[np.int64]
+
+_BOUNDARY_BITS = (8, 16, 24, 32, 40, 48, 56, 64, 96, 120, 128)
+_LARGE = (1024, 4095, 4096, 4097, 8192, 24577)
+LARGEST = 1 << 20
+
+
+def _legal(manifest: Manifest, lengths: Ints) -> Ints:
+    """Rounds lengths down to what the mode takes."""
+    if manifest.partial == "refused":
+        lengths = lengths // manifest.block_len * manifest.block_len
+    least = manifest.min_len_blocks * manifest.block_len
+    return np.unique(lengths[lengths >= least])
+
+
+@lru_cache(maxsize=64)
+def length_grid(manifest: Manifest) -> Ints:
+    """Every legal length in bytes from 0 to beyond twice the parallel width."""
+    return _legal(manifest, np.arange((2 * manifest.ways + 2) * manifest.block_len + 1))
+
+
+@lru_cache(maxsize=64)
+def size_grid(manifest: Manifest) -> Ints:
+    """Lengths in bytes about multiples of the width, each with every tail, once; the larger sizes at the end."""
+    bs = manifest.block_len
+    around = {
+        blocks * bs + tail
+        for multiple in range(1, 6)
+        for step in (manifest.ways, max(1, manifest.ways // 2), max(1, manifest.ways // 4))
+        for blocks in (multiple * step - 1, multiple * step, multiple * step + 1)
+        for tail in range(bs)
+    }
+    sizes = _legal(manifest, np.array(sorted(around)))
+    return np.concatenate([sizes, _legal(manifest, np.array(_LARGE))])
+
+
+@lru_cache(maxsize=64)
+def counter_grid(manifest: Manifest) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Ints]:
+    """Values, masks and distances, one row for each carry boundary b and j = 0 .. ways + 1.
+
+    A row's counter has its low b bits (big-endian) equal to 2^b - j; the mask is set where the value counts. The
+    distance is j, the number of blocks to the carry.
+    """
+    bs = manifest.block_len
+    values, masks, distances = [], [], []
+    for bits in _BOUNDARY_BITS:
+        if bits <= 8 * bs:
+            for j in range(manifest.ways + 2):
+                low = ((1 << bits) - j) % (1 << bits)
+                values.append(list(low.to_bytes(bs, "big")))
+                masks.append(list(((1 << bits) - 1).to_bytes(bs, "big")))
+                distances.append(j)
+    return np.array(values, np.uint8), np.array(masks, np.uint8), np.array(distances, np.int64)
+
+
+def steer_counters(manifest: Manifest, rows: Ints, words: U64, ivs: NDArray[np.uint8]) -> None:
+    """Set ``ivs`` (n x block_len, random on entry) to the grid's ``rows``.
+
+    Upper bits stay random, or are all ones or zeros (one time in four each); one in eight is byte-reversed, where an
+    implementation that counts in the other order has its carry.
+    """
+    values, masks, _ = counter_grid(manifest)
+    value, mask = values[rows], masks[rows]
+    kind = take_bits(words, 0, 2)
+    upper = np.where((kind == 1)[:, None], np.uint8(0xFF), np.where((kind == 2)[:, None], np.uint8(0), ivs))
+    steered = (upper & ~mask) | value
+    turned = take_bits(words, 2, 3) == 0
+    ivs[:] = np.where(turned[:, None], steered[:, ::-1], steered)
+
+
+def steer_keys(words: U64, keys: NDArray[np.uint8], key_lens: Ints) -> None:
+    """Replace one key in four (``keys`` is n x longest, random on entry): zeros, ones, one bit set, all high bits set."""
+    kind = take_bits(words, 0, 4)
+    keys[kind == 0] = 0
+    keys[kind == 1] = 0xFF
+    keys[kind == 3] |= 0x80
+    single = np.flatnonzero((kind == 2) & (key_lens > 0))
+    keys[single] = 0
+    bit = below(words[single], 32, key_lens[single] * 8)
+    keys[single, bit // 8] = (1 << (bit % 8)).astype(np.uint8)
+
+
+def steer_pieces(manifest: Manifest, lengths: Ints, num_pieces: Ints, words: U64) -> Ints:
+    """Cut messages into ``num_pieces`` (1..5): n x 5 piece lengths in bytes, the rest in the last piece.
+
+    Pieces are empty, one byte, three, a block less or more one, a block, or random; whole blocks where the mode splits
+    only there. ``words`` has five rows of n.
+    """
+    bs, whole = manifest.block_len, manifest.split == "block"
+    table = np.array([0, bs, 2 * bs, (manifest.ways - 1) * bs, manifest.ways * bs] if whole else [0, 1, 3, bs - 1, bs, bs + 1])
+    pieces = np.zeros((len(lengths), 5), np.int64)
+    left = lengths.copy()
+    for i in range(4):
+        choice = below(words[i], 0, len(table) + 2)
+        random_cut = below(words[i], 32, left + 1)
+        if whole:
+            random_cut = random_cut // bs * bs
+        cut = np.where(choice < len(table), table[np.minimum(choice, len(table) - 1)], random_cut)
+        cut = np.where(num_pieces > i + 1, np.minimum(cut, left), left)
+        pieces[:, i] = np.where(num_pieces > i, cut, 0)
+        left = left - pieces[:, i]
+    pieces[:, 4] = left
+    return pieces

@@ -1,0 +1,509 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wire protocol of ``docs/reference/protocol.md``: records, messages, batches. Pure: no process, no file."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crosslane.errors import HarnessFault
+
+__all__ = [
+    "BATCH_MAGIC",
+    "CASE",
+    "CASE_RESULT",
+    "HEADER_LEN",
+    "NUM_CLASSES",
+    "OP",
+    "PROTOCOL_VERSION",
+    "Batch",
+    "Buffer",
+    "Done",
+    "Edge",
+    "Flag",
+    "Hello",
+    "Kind",
+    "OpKind",
+    "Opened",
+    "Reason",
+    "Results",
+    "RunFlag",
+    "Status",
+    "Symptom",
+    "Verdict",
+    "Watch",
+    "batch_len",
+    "class_name",
+    "decode_batch",
+    "decode_done",
+    "decode_header",
+    "decode_hello",
+    "decode_opened",
+    "decode_timed",
+    "encode_bare",
+    "encode_batch_into",
+    "encode_message",
+    "encode_open",
+    "encode_run",
+    "results_len",
+    "view_results",
+]
+
+PROTOCOL_VERSION = 1
+MAGIC = b"XLNE"
+BATCH_MAGIC = b"XLBATCH1"
+RESULT_MAGIC = b"XLRESLT1"
+HEADER_LEN = 16
+_BATCH_HEADER_LEN = 64
+NUM_CLASSES = 16
+_MAX_PAYLOAD = 1 << 32
+
+
+class Kind(IntEnum):
+    """Message kinds."""
+
+    OPEN = 0x01
+    RUN = 0x02
+    BARE = 0x03
+    HELLO = 0x81
+    OPENED = 0x82
+    DONE = 0x83
+    TIMED = 0x84
+    ERROR = 0xFF
+
+
+class OpKind(IntEnum):
+    """Operations of a session."""
+
+    SETKEY = 1
+    SETIV = 2
+    AAD = 3
+    UPDATE = 4
+    FINAL = 5
+    TAG = 6
+    REINIT = 7
+    CLONE = 8
+
+
+class Flag(IntFlag):
+    """Flags of an operation."""
+
+    IN_PLACE = 1
+    LAST = 2
+    OBSERVE_IV = 4
+
+
+class Edge(IntEnum):
+    """Where a buffer lies in its guarded room."""
+
+    END = 0
+    START = 1
+    MIDDLE = 2
+
+
+class Watch(IntFlag):
+    """Watchers that a shim can switch on."""
+
+    LAYOUT = 1
+    CANARY = 2
+    REGISTERS = 4
+    CONTEXT = 8
+    PATHS = 16
+    ALL = 31
+
+
+class RunFlag(IntFlag):
+    """Flags of RUN."""
+
+    STRICT = 1
+    INLINE = 2
+
+
+class Reason(IntEnum):
+    """Why a run stopped."""
+
+    DONE = 0
+    DEPARTURE = 1
+
+
+class Verdict(IntEnum):
+    """Outcome of a case, as the shim and the engine record it."""
+
+    NOT_RUN = 0
+    RAN = 1
+    DISAGREE = 2
+    REJECT = 3
+    CRASH = 4
+    HANG = 5
+    VOID = 6
+
+
+class Symptom(IntEnum):
+    """Which watcher objected."""
+
+    NONE = 0
+    OUTPUT = 1
+    IV = 2
+    CANARY = 3
+    GUARD_READ = 4
+    GUARD_WRITE = 5
+    ABI = 6
+    INPUT = 7
+    CONTEXT = 8
+    WIPE = 9
+    NONDETERMINISM = 10
+    PATH = 11
+
+
+class Buffer(IntEnum):
+    """Buffers that a departure can name."""
+
+    NONE = 0
+    KEY = 1
+    IV_IN = 2
+    IN = 3
+    OUT = 4
+    IV = 5
+    AAD = 6
+    TAG = 7
+    CTX = 8
+    CTX2 = 9
+    RESULTS = 10
+    BATCH = 11
+
+
+class Status(IntEnum):
+    """What an operation answered; everything but OK is a refusal."""
+
+    OK = 0
+    BAD_KEY_LEN = 1
+    WEAK_KEY = 2
+    BAD_IV_LEN = 3
+    BAD_TAG_LEN = 4
+    BAD_DATA_LEN = 5
+    BAD_AAD_LEN = 6
+    BAD_ORDER = 7
+    OVERLAP = 8
+    BAD_TAG = 9
+    UNSUPPORTED = 10
+
+
+CASE = np.dtype(
+    [
+        ("first_op", "<u8"),
+        ("num_ops", "<u4"),
+        ("policy", "<u4"),
+        ("decrypting", "u1"),
+        ("ctx_edge", "u1"),
+        ("zero0", "<u2"),
+        ("tag_len", "<u4"),
+        ("zero1", "<u8"),
+    ]
+)
+OP = np.dtype(
+    [
+        ("kind", "u1"),
+        ("slot", "u1"),
+        ("flags", "u1"),
+        ("in_edge", "u1"),
+        ("in_align", "u1"),
+        ("out_edge", "u1"),
+        ("out_align", "u1"),
+        ("from_slot", "u1"),
+        ("in_off", "<u8"),
+        ("in_len", "<u8"),
+        ("out_off", "<u8"),
+        ("aux0", "<u8"),
+        ("aux1", "<u8"),
+    ]
+)
+CASE_RESULT = np.dtype(
+    [
+        ("verdict", "u1"),
+        ("symptom", "u1"),
+        ("buffer", "u1"),
+        ("signal", "u1"),
+        ("op", "<u4"),
+        ("offset", "<i8"),
+        ("registers", "<u8"),
+        ("pc", "<u8"),
+    ]
+)
+
+_HEADER = struct.Struct("<4sHHQ")
+_BATCH_HEADER = struct.Struct("<8sIIQQQQQQ")
+_OPEN = struct.Struct("<32s64sQQQQii")
+_RUN = struct.Struct("<QQQ")
+_BARE = struct.Struct("<QQQQ")
+_DONE = struct.Struct("<QIIQQ")
+_OPENED = struct.Struct("<IIII")
+_PATH_NAME_LEN = 32
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Cases of one algorithm: ``cases`` of dtype CASE, ``ops`` of dtype OP, ``blob`` of bytes; ``out_len`` in bytes.
+
+    ``messages`` holds the number of messages of each case (what a comparison counts); it is not on the wire.
+    """
+
+    cases: NDArray[Any]
+    ops: NDArray[Any]
+    blob: NDArray[np.uint8]
+    out_len: int
+    messages: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Views of a result region: ``cases`` of dtype CASE_RESULT, ``statuses`` and ``out`` of bytes."""
+
+    header: NDArray[np.uint64]
+    cases: NDArray[Any]
+    statuses: NDArray[np.uint8]
+    out: NDArray[np.uint8]
+
+    def copy(self) -> Results:
+        """Return the same results in memory of their own."""
+        return Results(self.header.copy(), self.cases.copy(), self.statuses.copy(), self.out.copy())
+
+
+@dataclass(frozen=True)
+class Hello:
+    """What a shim says of itself. ``max_message_len`` in bytes."""
+
+    protocol: int
+    arch: str
+    byte_order: str
+    word_bits: int
+    page_len: int
+    transports: tuple[str, ...]
+    max_message_len: int
+    num_slots: int
+    features: frozenset[str]
+    watchers: frozenset[str]
+    implementations: tuple[str, ...]
+    modes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Answer to OPEN; ``declined`` where the CPU cannot run the implementation."""
+
+    declined: bool
+    block_len: int
+    ways: int
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Done:
+    """End of a run: ``next_case`` is the first that did not run; ``taken[c]`` a bit set of paths for length class c."""
+
+    next_case: int
+    reason: Reason
+    cpu_ns: int
+    num_calls: int
+    taken: tuple[int, ...]
+    results: bytes
+
+
+def class_name(length_class: int) -> str:
+    """Name of a length class, in whole blocks; a plus says that a partial block is left."""
+    names = ("0", "1", "2-3", "4-7", "8-15", "16-31", "32-63", "64..")
+    return names[length_class // 2] + ("+" if length_class % 2 else "")
+
+
+def _align64(value: int) -> int:
+    return (value + 63) & ~63
+
+
+def batch_len(batch: Batch) -> int:
+    """Length of the encoded batch in bytes."""
+    ops_off = _align64(_BATCH_HEADER_LEN + batch.cases.nbytes)
+    return _align64(ops_off + batch.ops.nbytes) + batch.blob.nbytes
+
+
+def results_len(batch: Batch) -> int:
+    """Length of the batch's result region in bytes."""
+    return _BATCH_HEADER_LEN + _align64(len(batch.cases) * 32) + _align64(len(batch.ops)) + batch.out_len
+
+
+def encode_batch_into(batch: Batch, target: memoryview) -> int:
+    """Write the batch into ``target`` and return its length; raises HarnessFault where it does not fit."""
+    total = batch_len(batch)
+    if total > len(target):
+        raise HarnessFault(f"a batch of {total} bytes does not fit the {len(target)} bytes shared with the shims")
+    cases_off = _BATCH_HEADER_LEN
+    ops_off = _align64(cases_off + batch.cases.nbytes)
+    blob_off = _align64(ops_off + batch.ops.nbytes)
+    _BATCH_HEADER.pack_into(
+        target, 0, BATCH_MAGIC, len(batch.cases), 0, len(batch.ops), cases_off, ops_off, blob_off,
+        batch.blob.nbytes, batch.out_len,
+    )  # fmt: skip
+    for offset, array in ((cases_off, batch.cases), (ops_off, batch.ops), (blob_off, batch.blob)):
+        np.frombuffer(target, np.uint8, array.nbytes, offset)[:] = array.reshape(-1).view(np.uint8)
+    return total
+
+
+def decode_batch(data: bytes | memoryview) -> Batch:
+    """Read an encoded batch, strictly; the message counts are recomputed from the operations."""
+    if len(data) < _BATCH_HEADER_LEN:
+        raise HarnessFault(f"a batch has {len(data)} bytes, fewer than its header of {_BATCH_HEADER_LEN}")
+    magic, num_cases, zero, num_ops, cases_off, ops_off, blob_off, blob_len, out_len = _BATCH_HEADER.unpack_from(data)
+    if magic != BATCH_MAGIC or zero != 0:
+        raise HarnessFault(f"a batch begins with {magic!r}, not with {BATCH_MAGIC!r} and zero")
+    for name, off, length in (
+        ("cases", cases_off, num_cases * CASE.itemsize),
+        ("ops", ops_off, num_ops * OP.itemsize),
+        ("blob", blob_off, blob_len),
+    ):
+        if off + length > len(data):
+            raise HarnessFault(f"section {name} of a batch ends at {off + length}, but the batch has {len(data)} bytes")
+    cases = np.frombuffer(data, CASE, num_cases, cases_off)
+    ops = np.frombuffer(data, OP, num_ops, ops_off)
+    blob = np.frombuffer(data, np.uint8, blob_len, blob_off)
+    return Batch(cases, ops, blob, out_len, count_messages(cases, ops))
+
+
+def count_messages(cases: NDArray[Any], ops: NDArray[Any]) -> NDArray[np.int64]:
+    """Messages of each case: its setiv operations."""
+    begun = np.concatenate([[0], np.cumsum(ops["kind"] == OpKind.SETIV)]).astype(np.int64)
+    first = cases["first_op"].astype(np.int64)
+    counts: NDArray[np.int64] = begun[first + cases["num_ops"]] - begun[first]
+    return counts
+
+
+def view_results(region: memoryview, num_cases: int, num_ops: int, out_len: int) -> Results:
+    """Views of a result region; raises HarnessFault where it is too short."""
+    statuses_off = _BATCH_HEADER_LEN + _align64(num_cases * CASE_RESULT.itemsize)
+    out_off = statuses_off + _align64(num_ops)
+    if len(region) < out_off + out_len:
+        raise HarnessFault(f"a result region has {len(region)} bytes, but its batch needs {out_off + out_len}")
+    return Results(
+        np.frombuffer(region, np.uint64, 8, 0),
+        np.frombuffer(region, CASE_RESULT, num_cases, _BATCH_HEADER_LEN),
+        np.frombuffer(region, np.uint8, num_ops, statuses_off),
+        np.frombuffer(region, np.uint8, out_len, out_off),
+    )
+
+
+def encode_message(kind: Kind, payload: bytes = b"") -> bytes:
+    """A message: header and payload."""
+    return _HEADER.pack(MAGIC, PROTOCOL_VERSION, kind, len(payload)) + payload
+
+
+def decode_header(data: bytes) -> tuple[Kind, int]:
+    """Kind and payload length of a message's header; raises HarnessFault for anything that is not protocol."""
+    magic, version, kind, length = _HEADER.unpack(data)
+    if magic != MAGIC:
+        raise HarnessFault(f"the shim answered garbage: a message began with {data[:16]!r}, not with {MAGIC!r}")
+    if version != PROTOCOL_VERSION:
+        raise HarnessFault(
+            f"the shim speaks protocol version {version}, this engine {PROTOCOL_VERSION}: run `crosslane build` again"
+        )
+    if kind not in Kind._value2member_map_ or length > _MAX_PAYLOAD:
+        raise HarnessFault(f"the shim answered garbage: message kind {kind:#x} of {length} bytes")
+    return Kind(kind), length
+
+
+def _name(text: str, length: int) -> bytes:
+    raw = text.encode("ascii")
+    if len(raw) > length:
+        raise HarnessFault(f"the name {text!r} is longer than the {length} bytes that the protocol gives it")
+    return raw
+
+
+def encode_open(
+    mode: str, symbol: str, *, hide: int, watch: Watch, batch_capacity: int, result_capacity: int, fds: tuple[int, int]
+) -> bytes:
+    """OPEN. ``fds`` are the batch's and the results' descriptors in the shim, or (-1, -1) for inline."""
+    payload = _OPEN.pack(
+        _name(mode, 32), _name(symbol, 64), hide, int(watch), batch_capacity, result_capacity, fds[0], fds[1]
+    )
+    return encode_message(Kind.OPEN, payload)
+
+
+def encode_run(first_case: int, num_cases: int, flags: RunFlag, batch: bytes | memoryview = b"") -> bytes:
+    """RUN, with the batch behind it when ``flags`` has INLINE."""
+    return encode_message(Kind.RUN, _RUN.pack(first_case, num_cases, int(flags)) + bytes(batch))
+
+
+def encode_bare(num_messages: int, message_len: int, messages_per_key: int) -> bytes:
+    """BARE."""
+    return encode_message(Kind.BARE, _BARE.pack(num_messages, message_len, messages_per_key, 0))
+
+
+_HELLO_TYPES: Mapping[str, type] = {
+    "protocol": int, "arch": str, "byte_order": str, "word_bits": int, "page_len": int, "transports": list,
+    "max_message_len": int, "num_slots": int, "features": list, "watchers": list, "implementations": list,
+    "modes": list,
+}  # fmt: skip
+
+
+def decode_hello(payload: bytes) -> Hello:
+    """Read HELLO, strictly."""
+    try:
+        fields = json.loads(payload.decode("utf-8"))
+    except ValueError as error:
+        raise HarnessFault(f"the shim's hello is no JSON: {error}") from error
+    if not isinstance(fields, dict) or set(fields) != set(_HELLO_TYPES):
+        raise HarnessFault(f"the shim's hello has other fields than {', '.join(_HELLO_TYPES)}")
+    for name, kind in _HELLO_TYPES.items():
+        value = fields[name]
+        if type(value) is not kind or (kind is list and not all(isinstance(item, str) for item in value)):
+            raise HarnessFault(f"the shim's hello says {name} = {value!r}, which is no {kind.__name__}")
+    if fields["protocol"] != PROTOCOL_VERSION:
+        raise HarnessFault(f"the shim speaks protocol version {fields['protocol']}, this engine {PROTOCOL_VERSION}")
+    return Hello(
+        **{name: fields[name] for name, kind in _HELLO_TYPES.items() if kind is not list},
+        transports=tuple(fields["transports"]),
+        features=frozenset(fields["features"]),
+        watchers=frozenset(fields["watchers"]),
+        implementations=tuple(fields["implementations"]),
+        modes=tuple(fields["modes"]),
+    )
+
+
+def decode_opened(payload: bytes) -> Opened:
+    """Read OPENED."""
+    if len(payload) < _OPENED.size:
+        raise HarnessFault(f"OPENED has {len(payload)} bytes, fewer than {_OPENED.size}")
+    status, block_len, ways, num_paths = _OPENED.unpack_from(payload)
+    if status > 1 or len(payload) != _OPENED.size + num_paths * _PATH_NAME_LEN:
+        raise HarnessFault(f"OPENED has status {status} and {len(payload)} bytes for {num_paths} paths")
+    names = [
+        payload[_OPENED.size + i * _PATH_NAME_LEN :][:_PATH_NAME_LEN].rstrip(b"\0").decode("ascii", "replace")
+        for i in range(num_paths)
+    ]
+    return Opened(status == 1, block_len, ways, tuple(names))
+
+
+def decode_done(payload: bytes) -> Done:
+    """Read DONE; what follows the fixed part are inline results."""
+    fixed = _DONE.size + 8 * NUM_CLASSES
+    if len(payload) < fixed:
+        raise HarnessFault(f"DONE has {len(payload)} bytes, fewer than {fixed}")
+    next_case, reason, zero, cpu_ns, num_calls = _DONE.unpack_from(payload)
+    if reason not in Reason._value2member_map_ or zero != 0:
+        raise HarnessFault(f"DONE gives reason {reason}, which is none of {[int(r) for r in Reason]}")
+    taken = struct.unpack_from(f"<{NUM_CLASSES}Q", payload, _DONE.size)
+    return Done(next_case, Reason(reason), cpu_ns, num_calls, taken, payload[fixed:])
+
+
+def decode_timed(payload: bytes) -> tuple[int, int]:
+    """Read TIMED: CPU time in ns and a digest of the output."""
+    if len(payload) != 16:
+        raise HarnessFault(f"TIMED has {len(payload)} bytes, not 16")
+    cpu_ns, digest = struct.unpack("<QQ", payload)
+    return cpu_ns, digest

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crosslane.data import data_root
+from crosslane.errors import BadInput, MissingTool
+from crosslane.isa import feature_flags
+from crosslane.lanes import lane_named, lanes_for_host, load_lanes
+from crosslane.model import Registry
+from crosslane.toolchain import find_qemu, find_toolchain, runner_command
+
+GOOD = """[x86_64_native]
+comment = "here"
+arch = "x86_64"
+runner = "native"
+cpu = ""
+compiler = "gcc"
+opt = "-O2"
+hosts = ["x86_64"]
+hides = []
+gate = true
+full = ["x86_64"]
+"""
+
+
+def registry_for(host: str) -> Registry:
+    lanes = load_lanes(data_root() / "ci" / "lanes.toml", host=host)
+    return Registry(ciphers=(), modes=(), implementations=(), lanes=lanes, root=data_root())
+
+
+@pytest.mark.parametrize(
+    ("host", "names", "full"),
+    [
+        (
+            "x86_64",
+            "x86_64_native x86_64_qemu_max x86_64_qemu_nehalem aarch64_qemu_max aarch64_qemu_cortex_a57",
+            "x86_64_native aarch64_qemu_max",
+        ),
+        (
+            "aarch64",
+            "aarch64_native x86_64_qemu_max x86_64_qemu_nehalem aarch64_qemu_max aarch64_qemu_cortex_a57",
+            "aarch64_native x86_64_qemu_max",
+        ),
+    ],
+)
+def test_each_host_has_its_lanes(host: str, names: str, full: str) -> None:
+    lanes = lanes_for_host(registry_for(host), host)
+    assert {lane.name for lane in lanes} == set(names.split())
+    assert {lane.name for lane in lanes if lane.full} == set(full.split())
+    assert all(lane.gate for lane in lanes)
+
+
+def test_a_host_without_lanes_is_told_the_allowed_ones() -> None:
+    with pytest.raises(BadInput, match="architecture 'riscv64'; allowed are aarch64, x86_64"):
+        lanes_for_host(registry_for("x86_64"), "riscv64")
+
+
+def test_an_unknown_lane_gets_the_nearest_names() -> None:
+    lanes = registry_for("x86_64").lanes
+    assert lane_named(lanes, "x86_64_native").name == "x86_64_native"
+    with pytest.raises(BadInput, match="no lane 'x86_64_natve'; nearest are x86_64_native"):
+        lane_named(lanes, "x86_64_natve")
+    with pytest.raises(BadInput, match="no lane 'zz'; allowed are aarch64_native, "):
+        lane_named(lanes, "zz")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[x86_64_native]", "[x86_64_native", r"malformed TOML: .*line 1"),
+        ('arch = "x86_64"', 'arch = "mips"', "arch has 'mips'; allowed are x86_64, aarch64"),
+        ('runner = "native"', 'runner = "docker"', "runner has 'docker'; allowed are native, qemu"),
+        ('runner = "native"', 'runner = "qemu"', "cpu is empty; a qemu lane needs a CPU model"),
+        ('cpu = ""', 'cpu = "max"', "a native lane has cpu"),
+        ('cpu = ""', 'cpu = "max; rm"', "cpu has 'max; rm'; it must be of the form"),
+        ('compiler = "gcc"', 'compiler = "tcc"', "compiler has 'tcc'; allowed are gcc"),
+        ('opt = "-O2"', 'opt = "-Ofast"', "opt has '-Ofast'; allowed are -O0"),
+        ('hosts = ["x86_64"]', 'hosts = "x86_64"', "hosts is 'x86_64'; it must be a list"),
+        ('hosts = ["x86_64"]', "hosts = []", r"hosts is \[\]; it needs 1 or more"),
+        ('hosts = ["x86_64"]', 'hosts = ["aarch64"]', "a native lane has cpu"),
+        ("hides = []", 'hides = ["sm4"]', "hides has 'sm4'; allowed for x86_64 are ssse3"),
+        ("gate = true", "gate = 1", "gate has 1; it must be true or false"),
+        ("gate = true\n", "", "the key 'gate' is missing; add it"),
+        ("gate = true", "gate = true\ncolour = 1", "unknown key 'colour'; allowed are comment, arch"),
+        ('full = ["x86_64"]', 'full = ["aarch64"]', "full has 'aarch64'; allowed are its hosts, x86_64"),
+        ("[x86_64_native]", "[native]", r"\[native\]: the name must be of the form x86_64_"),
+        ("[x86_64_native]", "[x86_64_Native]", "the name must be of the form x86_64_"),
+        ("[x86_64_native]", "x86_64_native = 3\n[x86_64_b]", "'x86_64_native' is no table"),
+    ],
+)
+def test_a_bad_lane_is_one_sentence(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = tmp_path / "lanes.toml"
+    assert old in GOOD
+    path.write_text(GOOD.replace(old, new))
+    with pytest.raises(BadInput, match=message) as caught:
+        load_lanes(path, host="x86_64")
+    assert "lanes.toml: " in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_empty_and_a_missing_and_a_binary_file(tmp_path: Path) -> None:
+    path = tmp_path / "lanes.toml"
+    with pytest.raises(BadInput, match=r"lanes.toml: cannot be read \(No such file"):
+        load_lanes(path)
+    path.write_text("")
+    with pytest.raises(BadInput, match="there is no lane"):
+        load_lanes(path)
+    path.write_bytes(b"a = '\xff'")
+    with pytest.raises(BadInput, match="byte 5 is not UTF-8"):
+        load_lanes(path)
+
+
+@pytest.mark.parametrize(
+    ("arch", "features", "flags"),
+    [
+        ("x86_64", [], ["-march=x86-64", "-mtune=generic"]),
+        ("x86_64", ["sse4_1", "vpclmul"], ["-march=x86-64", "-mtune=generic", "-msse4.1", "-mvpclmulqdq"]),
+        ("aarch64", [], ["-march=armv8-a"]),
+        ("aarch64", ["neon", "aes", "pmull"], ["-march=armv8-a+aes"]),
+        ("aarch64", ["sm4", "aes"], ["-march=armv8.2-a+aes+sm4"]),
+        ("aarch64", ["sha3"], ["-march=armv8.2-a+sha3"]),
+    ],
+)
+def test_flags_follow_from_features(arch: str, features: list[str], flags: list[str]) -> None:
+    assert list(feature_flags(arch, features)) == flags
+
+
+def test_a_missing_tool_names_the_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingTool, match="gcc-aarch64-linux-gnu libc6-dev-arm64-cross"):
+        find_toolchain("aarch64", host="x86_64")
+    with pytest.raises(MissingTool, match="gcc-x86-64-linux-gnu libc6-dev-amd64-cross"):
+        find_toolchain("x86_64", host="aarch64")
+    with pytest.raises(MissingTool, match="install the packages gcc libc6-dev "):
+        find_toolchain("x86_64", host="x86_64")
+    with pytest.raises(MissingTool, match="install the package qemu-user "):
+        find_qemu("aarch64")
+
+
+def test_a_broken_compiler_and_a_missing_library_are_missing_tools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("gcc", "objcopy"):
+        (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingTool, match=r"a working .*gcc"):
+        find_toolchain("x86_64", host="x86_64")
+    (tmp_path / "gcc").write_text("#!/bin/sh\necho libc.a\n")
+    with pytest.raises(MissingTool, match=r"libc\.a"):
+        find_toolchain("x86_64", host="x86_64")
+
+
+def test_static_qemu_serves_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "qemu-aarch64-static"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    lanes = registry_for("x86_64").lanes
+    assert runner_command(lane_named(lanes, "aarch64_qemu_max")) == (str(program), "-cpu", "max")
+    assert runner_command(lane_named(lanes, "x86_64_native")) == ()
