@@ -12,7 +12,7 @@ struct slot {
     struct subject_state state;
     enum stage stage;
     int placed;
-    uint8_t ctx_copy[2][8192]; /* as setkey left them */
+    uint8_t ctx_copy[2][8192]; /* as the last accepted setkey left them, or the fill before it */
 };
 
 static struct slot slots[NUM_SLOTS];
@@ -72,7 +72,7 @@ static int contexts_changed(unsigned slot)
             return 1;
         }
         const uint8_t *now = context_of(s, i);
-        if (s->stage != STAGE_EMPTY && memcmp(now, s->ctx_copy[i], subject.leaf.ctx_len) != 0) {
+        if (memcmp(now, s->ctx_copy[i], subject.leaf.ctx_len) != 0) {
             size_t at = 0;
             while (now[at] == s->ctx_copy[i][at]) {
                 at++;
@@ -111,6 +111,7 @@ static void place_slot(unsigned slot, const struct test_case *c)
         ctx[i] = arena_place_context(arena_of((uint8_t)(BUFFER_CTX + i), slot), c->ctx_edge, subject.leaf.ctx_align,
                                      subject.leaf.ctx_len, subject.watch);
         memset(ctx[i], FILL_BYTE, subject.leaf.ctx_len);
+        memset(s->ctx_copy[i], FILL_BYTE, subject.leaf.ctx_len);
     }
     s->m.leaf = &subject.leaf;
     s->m.ctx = ctx[0];
@@ -185,11 +186,11 @@ static int run_aad(struct slot *s, const struct op *o, uint8_t *status)
     return input_changed(a, original) || canaries_changed(a);
 }
 
-static void observe_iv(const struct slot *s, const struct op *o)
+static void observe_iv(const struct slot *s, const struct op *o, uint8_t status)
 {
     size_t block_len = subject.leaf.block_len;
     uint8_t *to = batch.out + o->out_off + o->in_len;
-    if (subject.mode->iv_out_len(&s->m) == block_len) {
+    if (status == SUBJECT_OK && subject.mode->iv_out_len(&s->m) == block_len) {
         memcpy(to, s->m.iv, block_len);
     } else {
         memset(to, 0, block_len);
@@ -228,7 +229,7 @@ static int run_update(struct slot *s, const struct op *o, uint8_t *status)
     }
     memcpy(batch.out + o->out_off, dst, len);
     if ((o->flags & FLAG_OBSERVE_IV) != 0) {
-        observe_iv(s, o);
+        observe_iv(s, o, *status);
     }
     if (src != dst && (input_changed(in, original) || canaries_changed(in))) {
         return 1;

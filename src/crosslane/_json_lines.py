@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
-from json.decoder import JSONDecodeError, scanstring
+from json import JSONDecodeError, JSONDecoder
 from pathlib import Path
 
+from crosslane.data import shown
 from crosslane.errors import BadInput
 
 __all__ = ["Node", "read_json"]
@@ -19,6 +20,7 @@ __all__ = ["Node", "read_json"]
 _BLANK = re.compile(r"[ \t\r\n]*")
 _SCALAR = re.compile(r"[^\s,:{}\[\]\"]+")
 _WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_STRINGS = JSONDecoder()
 _MAX_DEPTH = 32
 
 
@@ -35,9 +37,9 @@ def read_json(path: Path) -> Node:
     try:
         text = path.read_bytes().decode("utf-8")
     except OSError as error:
-        raise BadInput(f"{path}: the file cannot be read ({error.strerror}); make it readable.") from error
+        raise BadInput(f"{shown(path)}: cannot be read ({error.strerror}); make it readable") from error
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: byte {error.start} is no UTF-8; only UTF-8 text is allowed, convert it.") from error
+        raise BadInput(f"{shown(path)}: byte {error.start} is not UTF-8; save the file as UTF-8") from error
     reader = _Reader(path, text)
     node = reader.value(0)
     if reader.peek():
@@ -60,7 +62,7 @@ class _Reader:
 
     def bad(self, sentence: str) -> BadInput:
         """The error for the place of the cursor."""
-        return BadInput(f"{self._path}:{self.line()}: {sentence}.")
+        return BadInput(f"{shown(self._path)}:{self.line()}: {sentence}")
 
     def peek(self) -> str:
         """Skips blanks and shows the next character, empty at the end of the file."""
@@ -126,12 +128,13 @@ class _Reader:
 
     def _string(self) -> str:
         try:
-            text, self._at = scanstring(self._text, self._at + 1, True)
+            text, end = _STRINGS.raw_decode(self._text, self._at)
         except JSONDecodeError as error:
             self._at = min(error.pos, len(self._text))
             reason = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
             raise self.bad(f"the string here is no JSON string ({reason}), correct it") from error
-        return text
+        self._at = end
+        return str(text)
 
     def _scalar(self) -> int | bool:
         match = _SCALAR.match(self._text, self._at)

@@ -4,18 +4,38 @@
 from __future__ import annotations
 
 import hashlib
-import re
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from crosslane.data import shown
 from crosslane.errors import BadInput
+from crosslane.tomlread import Field, read_fields, read_toml
 
 __all__ = ["Fact", "Origin", "SourceFile", "Sources", "check_sources", "load_sources"]
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_ORIGIN = ("document", "section", "url", "carrier", "licence")
-_MAY_BE_EMPTY = ("url", "carrier")
+_TEXT = Field(kind="str", pattern=r"\S.*")
+_PATH = r"(?!\.\.?(/|$))[^/\\]+(/(?!\.\.?(/|$))[^/\\]+)*"
+_ORIGIN = {
+    "document": _TEXT,
+    "section": _TEXT,
+    "url": Field(kind="str"),
+    "carrier": Field(kind="str"),
+    "licence": _TEXT,
+}
+_FILE = {
+    "path": Field(kind="str", pattern=_PATH),
+    "title": _TEXT,
+    **_ORIGIN,
+    "verified": _TEXT,
+    "sha256": Field(kind="str", pattern="[0-9a-f]{64}"),
+}
+_FACT = {
+    "name": _TEXT,
+    "title": _TEXT,
+    **_ORIGIN,
+    "used_in": Field(kind="str", many=True, min_num=1, pattern=_PATH),
+}
 
 
 @dataclass(frozen=True)
@@ -68,17 +88,12 @@ class Sources:
 
 def load_sources(path: Path) -> Sources:
     """Reads the register; ``BadInput`` names the file, the row and what is allowed."""
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput(f"{path}: the register cannot be read ({error.strerror}); restore it.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: this is no TOML ({error}); correct it.") from error
+    tables = read_toml(path)
     for name, rows in tables.items():
         if name not in ("file", "fact"):
-            raise BadInput(f"{path}: unknown table {name!r}; allowed are [[file]] and [[fact]]; correct or remove it.")
+            raise BadInput(f"{shown(path)}: unknown table {name!r}; allowed are [[file]] and [[fact]]; remove it")
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise BadInput(f"{path}: {name!r} must be written as rows [[{name}]]; write it so.")
+            raise BadInput(f"{shown(path)}: {name!r} is no list of tables; write each as [[{name}]]")
     files = tuple(_file(path, row, number) for number, row in enumerate(tables.get("file", ()), 1))
     facts = tuple(_fact(path, row, number) for number, row in enumerate(tables.get("fact", ()), 1))
     _no_doubles(path, "file", [file.path for file in files])
@@ -96,77 +111,41 @@ def check_sources(root: Path) -> Sources:
     sources = load_sources(register)
     on_disk = {path.relative_to(root).as_posix() for path in (root / "vectors").rglob("*") if path.is_file()}
     for name in sorted(on_disk - {file.path for file in sources.files}):
-        raise BadInput(f"{root / name}: the file has no row in {register}; add a [[file]] with path = {name!r}.")
+        sentence = f"the file has no row in {shown(register)}; add a [[file]] with path = {name!r}"
+        raise BadInput(f"{shown(root / name)}: {sentence}")
     for file in sources.files:
-        if file.path not in on_disk:
-            raise BadInput(f"{register}: the row of {file.path!r} has no file below {root}; restore or remove it.")
-        found = hashlib.sha256((root / file.path).read_bytes()).hexdigest()
-        if found != file.sha256:
-            sentence = f"the SHA-256 is {found} but its row in {register} says {file.sha256}"
-            raise BadInput(f"{root / file.path}: {sentence}; restore the file or correct the row.")
+        _check_file(root, register, file, on_disk)
     for fact in sources.facts:
         for used in fact.used_in:
             if not (root.parent / used).is_file():
-                raise BadInput(f"{register}: fact {fact.name!r} is used in {used!r}, which is no file; correct it.")
+                sentence = f"fact {fact.name!r} is used in {used!r}, which is no file; correct the path"
+                raise BadInput(f"{shown(register)}: {sentence}")
     return sources
 
 
-def _file(path: Path, row: dict[str, object], number: int) -> SourceFile:
-    where = f"{path}: [[file]] number {number} ({row.get('path', 'without path')})"
-    _known(where, row, ("path", "title", *_ORIGIN, "verified", "sha256"))
-    sha256 = _text(where, row, "sha256")
-    if not _SHA256.fullmatch(sha256):
-        raise BadInput(f"{where}: 'sha256' is {sha256!r}; allowed are 64 digits 0-9 and a-f; correct it.")
-    return SourceFile(
-        path=_relative(where, _text(where, row, "path")),
-        title=_text(where, row, "title"),
-        origin=_origin(where, row),
-        verified=_text(where, row, "verified"),
-        sha256=sha256,
-    )
+def _check_file(root: Path, register: Path, file: SourceFile, on_disk: set[str]) -> None:
+    if file.path not in on_disk:
+        sentence = f"the row of {file.path!r} has no file below {shown(root / 'vectors')}; restore it or remove the row"
+        raise BadInput(f"{shown(register)}: {sentence}")
+    found = hashlib.sha256((root / file.path).read_bytes()).hexdigest()
+    if found != file.sha256:
+        sentence = f"the SHA-256 is {found}, allowed is {file.sha256} of its row in {shown(register)}"
+        raise BadInput(f"{shown(root / file.path)}: {sentence}; restore the file or correct the row")
 
 
-def _fact(path: Path, row: dict[str, object], number: int) -> Fact:
-    where = f"{path}: [[fact]] number {number} ({row.get('name', 'without name')})"
-    _known(where, row, ("name", "title", *_ORIGIN, "used_in"))
-    used_in = row["used_in"]
-    if not isinstance(used_in, list) or not used_in or not all(isinstance(item, str) for item in used_in):
-        raise BadInput(f"{where}: 'used_in' must be a list of at least one path in quotes; write it so.")
-    return Fact(
-        name=_text(where, row, "name"),
-        title=_text(where, row, "title"),
-        origin=_origin(where, row),
-        used_in=tuple(_relative(where, str(item)) for item in used_in),
-    )
+def _file(path: Path, row: dict[str, Any], number: int) -> SourceFile:
+    values = read_fields(path, row, _FILE, where=f"[[file]] number {number} ({row.get('path', 'without path')})")
+    origin = Origin(**{name: values.pop(name) for name in _ORIGIN})
+    return SourceFile(origin=origin, **values)
 
 
-def _origin(where: str, row: dict[str, object]) -> Origin:
-    return Origin(**{name: _text(where, row, name) for name in _ORIGIN})
-
-
-def _known(where: str, row: dict[str, object], names: tuple[str, ...]) -> None:
-    for name in row:
-        if name not in names:
-            raise BadInput(f"{where}: unknown key {name!r}; allowed are {', '.join(names)}; correct or remove it.")
-    for name in names:
-        if name not in row:
-            raise BadInput(f"{where}: the key {name!r} is missing; needed are {', '.join(names)}; add it.")
-
-
-def _text(where: str, row: dict[str, object], name: str) -> str:
-    value = row[name]
-    if not isinstance(value, str) or not (value or name in _MAY_BE_EMPTY):
-        raise BadInput(f"{where}: {name!r} is {value!r}; allowed is a string that is not empty; write one.")
-    return value
-
-
-def _relative(where: str, name: str) -> str:
-    if name.startswith("/") or "\\" in name or any(part in ("", ".", "..") for part in name.split("/")):
-        raise BadInput(f"{where}: {name!r} is no plain relative path; write it as folder/file, without '.' or '..'.")
-    return name
+def _fact(path: Path, row: dict[str, Any], number: int) -> Fact:
+    values = read_fields(path, row, _FACT, where=f"[[fact]] number {number} ({row.get('name', 'without name')})")
+    origin = Origin(**{name: values.pop(name) for name in _ORIGIN})
+    return Fact(origin=origin, **values)
 
 
 def _no_doubles(path: Path, table: str, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise BadInput(f"{path}: two rows [[{table}]] are for {name!r}; allowed is one, remove the other.")
+            raise BadInput(f"{shown(path)}: two rows [[{table}]] are for {name!r}; allowed is one, remove the other")

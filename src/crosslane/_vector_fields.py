@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from crosslane._json_lines import Node
+from crosslane.data import shown
 from crosslane.errors import BadInput
 
 __all__ = ["Fields", "bad_line"]
@@ -20,8 +21,8 @@ _NOT_HEX = re.compile(r"[^0-9a-f]")
 
 
 def bad_line(path: Path, line: int, sentence: str) -> BadInput:
-    """The error for ``line`` (from 1) of ``path``; ``sentence`` has no full stop."""
-    return BadInput(f"{path}:{line}: {sentence}.")
+    """The error for ``line`` (from 1) of ``path``."""
+    return BadInput(f"{shown(path)}:{line}: {sentence}")
 
 
 class Fields:

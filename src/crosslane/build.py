@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosslane.buildcache import cache_folder, cached, entry_path, scratch, store
-from crosslane.buildplan import LINK_FLAGS, Program, Unit, plan_shim, plan_tool
+from crosslane.buildplan import Program, Unit, plan_bench, plan_plugin, plan_shim, plan_tool
 from crosslane.compiling import Compilers, included_files
 from crosslane.data import read_files, shown
 from crosslane.errors import BadInput
@@ -23,7 +23,15 @@ from crosslane.isa import host_arch
 from crosslane.model import Implementation, Lane, Registry
 from crosslane.toolchain import Toolchain, find_toolchain
 
-__all__ = ["ShimProgram", "build_lanes", "build_launcher", "build_shim", "trust_groups"]
+__all__ = [
+    "ShimProgram",
+    "build_bench",
+    "build_lanes",
+    "build_launcher",
+    "build_plugin",
+    "build_shim",
+    "trust_groups",
+]
 
 Progress = Callable[[str], None]
 
@@ -77,6 +85,19 @@ def build_launcher(root: Path) -> Path:
     """Build, or find in the cache, the launcher for this host from ``impls/shim/launcher.c``; raises likewise."""
     source = root / "impls" / "shim" / "launcher.c"
     return _build([plan_tool(root, "launcher", [source], find_toolchain(host_arch()))], None)[0]
+
+
+def build_bench(
+    registry: Registry, lane: Lane, implementations: Sequence[Implementation], *, peers: bool = False
+) -> Path:
+    """Build, or find in the cache, the program that measures these implementations; raises as ``build_shim`` does."""
+    toolchain = find_toolchain(lane.arch)
+    return _build([plan_bench(registry, lane, implementations, toolchain, peers=peers)], None)[0]
+
+
+def build_plugin(root: Path) -> Path:
+    """Build, or find in the cache, the emulator's plugin that counts instructions; raises likewise."""
+    return _build([plan_plugin(root, find_toolchain(host_arch()))], None)[0]
 
 
 def _build(programs: Sequence[Program], progress: Progress | None) -> list[Path]:
@@ -169,7 +190,7 @@ class _Builder:
         path = entry_path(self._folder, program.key, program.name)
         objects = [str(entry_path(self._folder, unit.key, unit.file_name)) for unit in program.units]
         made = self._temporary("")
-        command = [program.toolchain.cc, *LINK_FLAGS, "-o", str(made), *objects]
+        command = [program.toolchain.cc, *program.link_flags, "-o", str(made), *objects, *program.libraries]
         self._compilers.run(command, subject=program.subject, task=f"the program {program.name} does not link")
         store(made, path)
         self._say(f"linked {program.name} for {program.toolchain.arch} ({', '.join(program.contains)})")

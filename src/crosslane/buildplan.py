@@ -15,7 +15,7 @@ from crosslane.metadata import CODE_SUFFIXES
 from crosslane.model import Implementation, Lane, Mode, Registry
 from crosslane.toolchain import Toolchain
 
-__all__ = ["LINK_FLAGS", "Program", "Unit", "plan_shim", "plan_tool", "tables_text"]
+__all__ = ["Program", "Unit", "plan_bench", "plan_plugin", "plan_shim", "plan_tool", "tables_text"]
 
 _SCHEMA = "crosslane build 1"
 # Sources in impls/shim that are programs of their own.
@@ -44,7 +44,13 @@ _OWN_WARNINGS = (
     "-Werror",
 )
 _THIRD_PARTY_WARNINGS = ("-Wall",)
-LINK_FLAGS = ("-static", "-no-pie", "-Wl,-z,noexecstack", "-Wl,--build-id=none")
+_LINK_FLAGS = ("-no-pie", "-Wl,-z,noexecstack", "-Wl,--build-id=none")
+_STATIC = ("-static", *_LINK_FLAGS)
+_PLUGIN = ("-shared", "-Wl,-z,noexecstack", "-Wl,--build-id=none")
+# Sources in impls/bench: of the program that measures ours alone, and of the one that has libraries beside them.
+_BENCH_ALONE = ("no_peers.c",)
+_BENCH_PEERS = ("peers.c", "peer_gcrypt.c", "peer_nettle.c")
+_BENCH_PEER_LIBRARIES = ("-lgcrypt", "-lnettle")
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,10 @@ class Unit:
 
 @dataclass(frozen=True)
 class Program:
-    """A static program made of units; ``contains`` says for people what is in it."""
+    """A program made of units; ``contains`` says for people what is in it.
+
+    ``link_flags`` stand before the objects and ``libraries`` behind them.
+    """
 
     name: str
     key: str
@@ -83,6 +92,8 @@ class Program:
     units: tuple[Unit, ...]
     toolchain: Toolchain
     contains: tuple[str, ...]
+    link_flags: tuple[str, ...] = _STATIC
+    libraries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,11 +135,26 @@ class _Workshop:
             text=text,
         )
 
-    def program(self, name: str, *, units: Sequence[Unit], subject: Path, contains: Sequence[str]) -> Program:
-        """Plan a program of units, linked in their order."""
-        key = digest([_SCHEMA, self.toolchain.identity, repr(LINK_FLAGS), name, *(unit.key for unit in units)])
+    def program(
+        self,
+        name: str,
+        *,
+        units: Sequence[Unit],
+        subject: Path,
+        contains: Sequence[str],
+        link: tuple[tuple[str, ...], tuple[str, ...]] = (_STATIC, ()),
+    ) -> Program:
+        """Plan a program of units, linked in their order; ``link`` are flags and libraries."""
+        key = digest([_SCHEMA, self.toolchain.identity, repr(link), name, *(unit.key for unit in units)])
         return Program(
-            name=name, key=key, subject=subject, units=tuple(units), toolchain=self.toolchain, contains=tuple(contains)
+            name=name,
+            key=key,
+            subject=subject,
+            units=tuple(units),
+            toolchain=self.toolchain,
+            contains=tuple(contains),
+            link_flags=link[0],
+            libraries=link[1],
         )
 
 
@@ -173,6 +199,43 @@ def plan_tool(root: Path, name: str, sources: Sequence[Path], toolchain: Toolcha
     flags = (*feature_flags(toolchain.arch, ()), *_OWN_WARNINGS)
     unit = shop.unit(name, sources=sources, include=[root / "impls" / "shim"], flags=flags)
     return shop.program(name, units=[unit], subject=sources[0], contains=[source.name for source in sources])
+
+
+def plan_bench(
+    registry: Registry,
+    lane: Lane,
+    implementations: Sequence[Implementation],
+    toolchain: Toolchain,
+    *,
+    peers: bool = False,
+) -> Program:
+    """Plan the program that measures these implementations in a lane, with ``peers`` libraries beside them.
+
+    The implementations and modes are the shim's own objects; the program with libraries is linked dynamically, to the
+    libraries as the system installs them.
+    """
+    shim, bench = registry.root / "impls" / "shim", registry.root / "impls" / "bench"
+    shop = _Workshop(base=registry.root, toolchain=toolchain, opt=lane.opt)
+    common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
+    sources = sorted([*bench.glob("bench_*.c"), *(bench / name for name in (_BENCH_PEERS if peers else _BENCH_ALONE))])
+    units = [shop.unit(path.stem, sources=[path], include=[shim, bench], flags=common) for path in sources]
+    units.append(shop.unit("features", sources=[shim / "features.c"], include=[shim], flags=common))
+    units += [_mode_unit(shop, mode, shim, common) for mode in registry.modes]
+    units += [_implementation_unit(shop, item, shim, lane.arch) for item in implementations]
+    text = tables_text(implementations, registry.modes)
+    units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
+    link = (_LINK_FLAGS, _BENCH_PEER_LIBRARIES) if peers else (_STATIC, ())
+    drivers = [item.driver for item in implementations]
+    return shop.program("bench", units=units, subject=bench, contains=drivers, link=link)
+
+
+def plan_plugin(root: Path, toolchain: Toolchain) -> Program:
+    """Plan the emulator's plugin that counts instructions; ``toolchain`` is the host's."""
+    source = root / "impls" / "bench" / "insn_plugin.c"
+    flags = (*feature_flags(toolchain.arch, ()), *_OWN_WARNINGS, "-fPIC", "-fvisibility=hidden")
+    shop = _Workshop(base=root, toolchain=toolchain, opt="-O2")
+    unit = shop.unit("insn_plugin", sources=[source], include=[], flags=flags)
+    return shop.program("insn_plugin.so", units=[unit], subject=source, contains=[source.name], link=(_PLUGIN, ()))
 
 
 def _mode_unit(shop: _Workshop, mode: Mode, shim: Path, flags: Sequence[str]) -> Unit:

@@ -16,6 +16,7 @@ from typing import Literal, cast
 from crosslane._json_lines import Node, read_json
 from crosslane._sources import Fact, Origin, SourceFile, Sources, check_sources, load_sources
 from crosslane._vector_fields import Fields, bad_line
+from crosslane.data import shown
 from crosslane.errors import BadInput
 
 __all__ = [
@@ -74,7 +75,7 @@ class Vector:
     ``ciphertext``: ``message`` (``iterations`` encryptions on top of each other under one key), ``maintenance`` (RFC
     2144 B.2: starts with ``plaintext`` and ``key``, ends with ``ciphertext`` and ``final_key``) or ``monte_carlo``
     (``monte_carlo`` is set; run in ``direction``, ``plaintext`` or, when decrypting, ``ciphertext`` is the first
-    round's input, and the other the last round's output). ``plaintext`` is the whole message, repetitions included.
+    round's input, and the other the last round's output). ``plaintext`` and ``aad`` are whole, repetitions included.
     ``expect`` is ``bad_tag`` where decryption must be refused.
     """
 
@@ -126,10 +127,11 @@ def load_vectors(root: Path) -> tuple[VectorFile, ...]:
     ``root`` is the folder of vectors, ``corpora/vectors`` in a checkout.
     """
     if not root.is_dir():
-        raise BadInput(f"{root}: there is no such folder of vectors; name one that holds <source>/*.json.")
+        raise BadInput(f"{shown(root)}: there is no such folder of vectors; name one that holds <source>/*.json")
     for path in sorted(root.rglob("*")):
         if path.is_file() and (path.suffix != ".json" or path.parent.parent != root):
-            raise BadInput(f"{path}: only files <source>/<name>.json are allowed under {root}; move or remove it.")
+            sentence = f"only files <source>/<name>.json are allowed under {shown(root)}; move or remove it"
+            raise BadInput(f"{shown(path)}: {sentence}")
     return tuple(load_vector_file(path) for path in sorted(root.glob("*/*.json")))
 
 
@@ -180,11 +182,11 @@ def _vector(path: Path, node: Node) -> Vector:
 
 
 def _message(path: Path, node: Node) -> Vector:
-    optional = "kind iv aad ciphertext tag direction iterations data_repeat expect"
+    optional = "kind iv aad ciphertext tag direction iterations data_repeat aad_repeat expect"
     fields = Fields(path, node, "a message vector", "id key plaintext", optional)
     if "ciphertext" not in fields and "tag" not in fields:
         raise bad_line(path, node.line, "a message vector needs 'ciphertext', 'tag' or both; add what is published")
-    plaintext = _repeated(fields)
+    plaintext = _repeated(fields, "plaintext", "data_repeat")
     iterations = fields.count("iterations", 1)
     if iterations > 1 and any(name in fields for name in ("iv", "aad", "tag")):
         raise fields.bad("iterations", "'iterations' is allowed only without 'iv', 'aad' and 'tag'; remove one of them")
@@ -194,7 +196,7 @@ def _message(path: Path, node: Node) -> Vector:
         kind="message",
         key=fields.hex("key"),
         iv=fields.hex("iv"),
-        aad=fields.hex("aad"),
+        aad=_repeated(fields, "aad", "aad_repeat"),
         plaintext=plaintext,
         ciphertext=fields.hex("ciphertext"),
         tag=fields.hex("tag"),
@@ -208,13 +210,13 @@ def _message(path: Path, node: Node) -> Vector:
     return vector
 
 
-def _repeated(fields: Fields) -> bytes:
-    plaintext = fields.hex("plaintext")
-    repeat = fields.count("data_repeat", 1)
-    if len(plaintext) * repeat > _MAX_MESSAGE_LEN:
-        sentence = f"'plaintext' repeated {repeat} times has {len(plaintext) * repeat} bytes"
-        raise fields.bad("data_repeat", f"{sentence}; at most {_MAX_MESSAGE_LEN} are allowed, lower it")
-    return plaintext * repeat
+def _repeated(fields: Fields, name: str, times: str) -> bytes:
+    value = fields.hex(name)
+    repeat = fields.count(times, 1)
+    if len(value) * repeat > _MAX_MESSAGE_LEN:
+        sentence = f"{name!r} repeated {repeat} times has {len(value) * repeat} bytes"
+        raise fields.bad(times, f"{sentence}; at most {_MAX_MESSAGE_LEN} are allowed, lower it")
+    return value * repeat
 
 
 def _check_message(fields: Fields, vector: Vector) -> None:

@@ -115,9 +115,10 @@ class _Writer:
         self.messages = messages
         self.draws = draws
         m = messages
-        self.num_ops = m.setkey + m.reinit + 1 + m.num_pieces + m.clone + 1
+        before_setiv = m.setkey.astype(np.int64) + m.reinit  # sums of two masks would be masks
+        self.num_ops = before_setiv + 1 + m.num_pieces + m.clone + 1
         self.base = _exclusive(self.num_ops)
-        self.at_setiv = self.base + m.setkey + m.reinit
+        self.at_setiv = self.base + before_setiv
         total = int(self.num_ops.sum())
         self.ops = np.zeros(total, OP)
         self.table = self.ops.view("<u8").reshape(total, 6)  # head, in_off, in_len, out_off, aux0, aux1

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Agrees with the generic implementation on every input and touches nothing it should not touch."""
+
+from __future__ import annotations
+
+from crosslane.checks import Outcome
+from crosslane.records import CellResult
+
+__all__ = ["judge"]
+
+LEAST_COMPARISONS = 500
+
+
+def judge(cell: CellResult) -> Outcome:
+    """Red for any departure, and for a cell with fewer comparisons than promised."""
+    if cell.state == "declined":
+        return Outcome(None, "the CPU of this lane lacks what it needs")
+    if cell.state != "ran":
+        return Outcome(False, f"did not run: {cell.reason}")
+    if cell.num_departed:
+        return Outcome(False, cell.findings[0].text if cell.findings else f"{cell.num_departed} cases depart")
+    if cell.skipped:
+        return Outcome(False, f"{cell.skipped} cases were skipped")
+    least = min(LEAST_COMPARISONS, cell.wanted)
+    if cell.comparisons < least:
+        return Outcome(False, f"only {cell.comparisons} comparisons of at least {least}")
+    return Outcome(True)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sentences for departures and sessions: what a person reads."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+from crosslane.compare import Departure
+from crosslane.wire import Batch, Buffer, Edge, Flag, OpKind, Status, Symptom, Verdict
+
+__all__ = ["departure_text", "session_lines"]
+
+_X86_REGISTERS = ("rbx", "rbp", "r12", "r13", "r14", "r15", "rsp", "DF", "MXCSR", "x87 control word", "x87 stack")
+_ARM_REGISTERS = (*(f"x{i}" for i in range(19, 30)), *(f"d{i}" for i in range(8, 16)), "sp", "FPCR")
+_BUFFERS = {
+    Buffer.KEY: "the key", Buffer.IV_IN: "the iv given to setiv", Buffer.IN: "the input", Buffer.OUT: "the output",
+    Buffer.IV: "the iv", Buffer.AAD: "the associated data", Buffer.TAG: "the tag", Buffer.CTX: "the context",
+    Buffer.CTX2: "the second context", Buffer.RESULTS: "the shim's results", Buffer.BATCH: "the shared inputs",
+}  # fmt: skip
+
+
+def _op_name(batch: Batch, case: int, op: int) -> str:
+    """Such as ``update 2 of message 3 (17 bytes, in place)``."""
+    first = int(batch.cases["first_op"][case])
+    ops = batch.ops[first : first + op + 1]
+    kind = OpKind(int(ops[-1]["kind"]))
+    message = int((ops["kind"] == OpKind.SETIV).sum())
+    if kind is not OpKind.UPDATE:
+        return f"{kind.name.lower()}" + (f" of message {message}" if message else "")
+    since = int((ops["kind"] == OpKind.SETIV).nonzero()[0][-1]) if message else 0
+    number = int((ops["kind"][since:] == OpKind.UPDATE).sum())
+    place = ", in place" if ops[-1]["flags"] & Flag.IN_PLACE else ""
+    return f"update {number} of message {message} ({int(ops[-1]['in_len'])} bytes{place})"
+
+
+def _register_names(mask: int, arch: str) -> str:
+    names = _X86_REGISTERS if arch == "x86_64" else _ARM_REGISTERS
+    return ", ".join(name for bit, name in enumerate(names) if mask >> bit & 1)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _where(departure: Departure) -> str:
+    offset = departure.offset
+    place = f"{-offset} bytes before" if offset < 0 else f"{offset} bytes from the start of"
+    return f"{place} {_BUFFERS[departure.buffer]}"
+
+
+def departure_text(batch: Batch, departure: Departure, arch: str) -> str:
+    """One sentence that says what departed, and where."""
+    where = _op_name(batch, departure.case, departure.op)
+    if departure.symptom in (Symptom.GUARD_READ, Symptom.GUARD_WRITE):
+        doing = "reads" if departure.symptom is Symptom.GUARD_READ else "writes"
+        return f"{where} {doing} where it may not, {_where(departure)} ({_signal_name(departure.signal)})"
+    if departure.symptom is Symptom.CANARY:
+        return f"{where} changes memory {_where(departure)}"
+    if departure.symptom is Symptom.INPUT:
+        return f"{where} changes byte {departure.offset} of {_BUFFERS[departure.buffer]}, which is only read"
+    if departure.symptom is Symptom.CONTEXT:
+        return f"byte {departure.offset} of {_BUFFERS[departure.buffer]} changed outside an accepted setkey"
+    if departure.symptom is Symptom.ABI:
+        return f"{where} does not keep {_register_names(departure.registers, arch)}"
+    if departure.verdict is Verdict.HANG:
+        return f"{where} does not come back (3 s of CPU time)"
+    if departure.verdict is Verdict.CRASH:
+        how = f"with {_signal_name(departure.signal)}" if departure.signal else "by ending the process"
+        at = f" at address {departure.offset:#x}" if departure.offset else ""
+        return f"{where} crashes {how}{at}"
+    if departure.buffer is Buffer.NONE:
+        expected, got = (Status(value[0]).name.lower() for value in (departure.expected, departure.got))
+        return f"{where} answers {got}, expected {expected}"
+    return (
+        f"byte {departure.offset} of {_BUFFERS[departure.buffer]} after {where} differs: "
+        f"got {departure.got.hex()}, expected {departure.expected.hex()}"
+    )
+
+
+def _placement(edge: int, align: int) -> str:
+    if edge == Edge.MIDDLE:
+        return f"offset {align}"
+    return "ends at a guard page" if edge == Edge.END else "begins behind a guard page"
+
+
+def session_lines(batch: Batch, case: int) -> Iterator[str]:
+    """The operations of one case, one line each."""
+    record = batch.cases[case]
+    yield f"session: {'decrypt' if record['decrypting'] else 'encrypt'}, policy {int(record['policy'])}"
+    first = int(record["first_op"])
+    for op in batch.ops[first : first + int(record["num_ops"])]:
+        kind, length, offset = OpKind(int(op["kind"])), int(op["in_len"]), int(op["in_off"])
+        data = batch.blob[offset : offset + length].tobytes()
+        shown = data[:32].hex() + ("..." if length > 32 else "")
+        parts = [kind.name.lower(), f"slot {int(op['slot'])}"]
+        if kind is OpKind.CLONE:
+            parts.append(f"from slot {int(op['from_slot'])}")
+        if kind in (OpKind.SETKEY, OpKind.SETIV, OpKind.AAD, OpKind.UPDATE):
+            parts += [f"{length} bytes {shown}".rstrip(), f"in: {_placement(int(op['in_edge']), int(op['in_align']))}"]
+        if kind is OpKind.UPDATE:
+            in_place = bool(op["flags"] & Flag.IN_PLACE)
+            parts.append("in place" if in_place else f"out: {_placement(int(op['out_edge']), int(op['out_align']))}")
+        yield "  " + ", ".join(parts)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Execution of batches on one implementation in one lane, through as many shim processes as it takes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crosslane import wire
+from crosslane.client import Opening, SharedMemory, Shim, ShimDied
+from crosslane.errors import HarnessFault
+from crosslane.wire import Batch, Reason, Results, RunFlag, Verdict, Watch
+
+__all__ = ["Executor", "Station", "execute_alone"]
+
+CAPACITY = 64 << 20
+"""Bytes of each shared memory; pages that no batch uses take no memory."""
+MAX_RESTARTS = 16
+CPU_BUDGET_NS = 200 * 10**9
+"""CPU time after which a shim is exchanged, well before the launcher's limit on it."""
+
+
+@dataclass(frozen=True)
+class Station:
+    """How to start a subject: ``command`` is launcher, runner and program; ``hide`` masks CPU features."""
+
+    command: tuple[str, ...]
+    symbol: str
+    mode: str
+    hide: int = 0
+
+
+class Executor:
+    """One subject, or the oracle, over many batches. Not opened until the first use."""
+
+    def __init__(self, station: Station, batch_memory: SharedMemory, *, watch: Watch = Watch.ALL) -> None:
+        self.station = station
+        self.watch = watch
+        self._batch_memory = batch_memory
+        self._results_memory = SharedMemory("crosslane-results", CAPACITY, sealed=False)
+        self._shim: Shim | None = None
+        self._batch: Batch | None = None
+        self._count = 0
+        self._next = 0
+        self._flags = RunFlag(0)
+        self.cpu_ns = 0
+        self._shim_cpu_ns = 0
+        self.skipped = 0
+        self.taken = [0] * wire.NUM_CLASSES
+
+    def open(self) -> Shim:
+        """The living shim, started if there is none; raises HarnessFault where it cannot be started."""
+        if self._shim is None:
+            opening = Opening(
+                self.station.mode, self.station.symbol, self.station.hide, self.watch,
+                self._batch_memory, self._results_memory, CAPACITY,
+            )  # fmt: skip
+            try:
+                self._shim = Shim(self.station.command, opening)
+            except ShimDied as died:
+                raise HarnessFault(f"the shim of {self.station.symbol} does not start: {died}") from died
+            self._shim_cpu_ns = 0
+        return self._shim
+
+    def start(self, batch: Batch, count: int, *, strict: bool = False) -> None:
+        """Begin the first ``count`` cases of the batch that lies in the shared memory."""
+        self._batch, self._count, self._next = batch, count, 0
+        self._flags = RunFlag.STRICT if strict else RunFlag(0)
+        self._view().cases["verdict"][:count] = Verdict.NOT_RUN
+        self.open().start_run(0, count, self._flags)
+
+    def _view(self) -> Results:
+        assert self._batch is not None
+        batch = self._batch
+        return wire.view_results(self._results_memory.view, len(batch), len(batch.ops), batch.out_len)
+
+    def finish(self) -> Results:
+        """Wait for the cases begun with ``start``: views of the results, valid until the next ``start``.
+
+        A process that ends with a departure is replaced and the batch resumed behind the case; after 16 the rest is
+        skipped and counted. Raises HarnessFault where a shim breaks the protocol.
+        """
+        for _ in range(MAX_RESTARTS):
+            if self._finish_process():
+                break
+            if self._next >= self._count:
+                break
+            self.open().start_run(self._next, self._count - self._next, self._flags)
+        else:
+            self.skipped += self._count - self._next
+            if self._shim is not None:
+                self._shim.kill()
+                self._shim = None
+        return self._view()
+
+    def _finish_process(self) -> bool:
+        """Whether the living process ran all that was left; otherwise it is gone and ``_next`` stands behind it."""
+        assert self._shim is not None
+        try:
+            done = self._shim.finish_run()
+        except ShimDied as died:
+            self._note_death(died)
+            self._shim = None
+            return False
+        if not self._next <= done.next_case <= self._count or (done.reason == Reason.DONE) != (
+            done.next_case == self._count and done.reason == Reason.DONE
+        ):
+            raise HarnessFault(f"the shim says that case {done.next_case} is next, of {self._next} to {self._count}")
+        self._next = done.next_case
+        self.taken = [old | new for old, new in zip(self.taken, done.taken, strict=True)]
+        self.cpu_ns += done.cpu_ns - self._shim_cpu_ns
+        self._shim_cpu_ns = done.cpu_ns
+        if done.reason == Reason.DEPARTURE:
+            self.close()
+            return False
+        if done.cpu_ns > CPU_BUDGET_NS:
+            self.close()
+        return True
+
+    def _note_death(self, died: ShimDied) -> None:
+        """The process ended, or was ended, without a word: the case it was in gets the verdict."""
+        view = self._view()
+        current = max(int(view.header[1]), self._next)
+        if current >= self._count:
+            raise HarnessFault(f"the shim died outside any case: {died}") from died
+        record = view.cases[current : current + 1]
+        record["verdict"] = Verdict.HANG if died.stalled else Verdict.CRASH
+        record["symptom"] = 0
+        record["buffer"] = 0
+        record["signal"] = max(0, -died.returncode)
+        record["op"] = int(view.header[2])
+        record["offset"] = 0
+        record["registers"] = 0
+        record["pc"] = 0
+        self._next = current + 1
+
+    def close(self) -> None:
+        """End the living process, if there is one."""
+        if self._shim is not None:
+            self._shim.close()
+            self._shim = None
+
+    def release(self) -> None:
+        """End the process and give the memory back."""
+        self.close()
+        self._results_memory.close()
+
+
+def execute_alone(station: Station, batch: Batch, *, watch: Watch = Watch.ALL, strict: bool = False) -> Results:
+    """Run a batch in a fresh process with memory of its own; the results are copies."""
+    memory = SharedMemory("crosslane-batch", CAPACITY, sealed=True)
+    executor = Executor(station, memory, watch=watch)
+    try:
+        wire.encode_batch_into(batch, memory.view)
+        executor.start(batch, len(batch), strict=strict)
+        return executor.finish().copy()
+    finally:
+        with contextlib.suppress(HarnessFault):
+            executor.release()
+        memory.close()
+
+

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results as plain data: what a run says of each cell, readable back from JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["AlgorithmResult", "CellResult", "Finding", "Judgement", "State"]
+
+State = Literal["ran", "declined", "void", "not_run"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A departure that was looked at again. ``repeats``: ``alone`` in a fresh process, ``in_batch`` only behind its
+    neighbours, or ``flaky``. ``count`` is how many cases of this cell departed alike.
+    """
+
+    case_id: str
+    verdict: str
+    symptom: str
+    repeats: Literal["alone", "in_batch", "flaky"]
+    count: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What one check says of one cell. ``passed`` is None where the check does not apply, with the reason."""
+
+    check: str
+    sentence: str
+    passed: bool | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """Everything a run learned of one cell. ``comparisons`` counts messages, vectors included; ``paths`` maps a code
+    path to the length classes in which it was taken; CPU times are in seconds.
+    """
+
+    cell: str
+    state: State
+    reason: str
+    comparisons: int
+    wanted: int
+    skipped: int
+    num_vectors: int
+    num_departed: int
+    findings: tuple[Finding, ...]
+    needed_features: tuple[str, ...]
+    cpu_features: tuple[str, ...]
+    declared_paths: tuple[str, ...]
+    paths: Mapping[str, tuple[str, ...]]
+    unwatched: tuple[str, ...]
+    cpu_s: float
+    judgements: tuple[Judgement, ...] = ()
+
+    @property
+    def red(self) -> bool:
+        """Whether a check failed."""
+        return any(judgement.passed is False for judgement in self.judgements)
+
+
+@dataclass(frozen=True)
+class AlgorithmResult:
+    """All cells of one algorithm, with the manifest (canonical JSON) that regenerates its cases."""
+
+    algorithm: str
+    manifest: str
+    digest: str
+    cells: tuple[CellResult, ...]
+    took_s: float
+    cpu_s: float = 0.0
+    notes: tuple[str, ...] = field(default=())
