@@ -20,7 +20,7 @@ from pathlib import Path
 from crosslane.data import shown
 from crosslane.errors import HarnessFault
 
-__all__ = ["cache_folder", "cached", "digest", "entry_path", "scratch", "store"]
+__all__ = ["cache_folder", "cached", "digest", "entry_path", "scratch", "store", "store_text"]
 
 _KEEP_S = 30 * 86400.0
 _TOUCH_S = 86400.0
@@ -66,6 +66,15 @@ def store(made: Path, path: Path) -> None:
     with _explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         made.replace(path)
+
+
+def store_text(path: Path, text: str) -> None:
+    """Write a small file beside the builds, whole or not at all."""
+    with _explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".new-", delete=False) as made:
+            made.write(text)
+        Path(made.name).replace(path)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ from crosslane.client import Opening, SharedMemory, Shim, ShimDied
 from crosslane.errors import HarnessFault
 from crosslane.wire import Batch, Reason, Results, RunFlag, Verdict, Watch
 
-__all__ = ["Executor", "Station", "execute_alone"]
+__all__ = ["Executor", "Station", "execute_alone", "execute_unless_declined"]
 
 CAPACITY = 64 << 20
 """Bytes of each shared memory; pages that no batch uses take no memory."""
@@ -149,15 +148,24 @@ class Executor:
 
 def execute_alone(station: Station, batch: Batch, *, watch: Watch = Watch.ALL, strict: bool = False) -> Results:
     """Run a batch in a fresh process with memory of its own; the results are copies."""
+    results = execute_unless_declined(station, batch, watch=watch, strict=strict)
+    if results is None:
+        raise HarnessFault(f"{station.symbol} declined a case that it ran before: the CPU's features changed")
+    return results
+
+
+def execute_unless_declined(
+    station: Station, batch: Batch, *, watch: Watch = Watch.ALL, strict: bool = False
+) -> Results | None:
+    """As ``execute_alone``; None where the implementation declines on this CPU."""
     memory = SharedMemory("crosslane-batch", CAPACITY, sealed=True)
     executor = Executor(station, memory, watch=watch)
     try:
+        if executor.open().opened.declined:
+            return None
         wire.encode_batch_into(batch, memory.view)
         executor.start(batch, len(batch), strict=strict)
         return executor.finish().copy()
     finally:
-        with contextlib.suppress(HarnessFault):
-            executor.release()
+        executor.release()
         memory.close()
-
-

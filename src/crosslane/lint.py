@@ -114,7 +114,7 @@ def _check_paths(item: Implementation, texts: dict[Path, str]) -> Iterator[Probl
     """Declared paths are those that the sources mark, in headers of the cipher's folder that they include too."""
     shared = _shared_headers(item, texts)
     marked = {name for text in (*texts.values(), *shared) for name in _PATH.findall(text)}
-    declared = set(item.paths)
+    declared = {name.rpartition(":")[2] for name in item.paths}
     metadata = item.folder / "impl.toml"
     for name in sorted(marked - declared):
         yield _problem(metadata, f'paths misses {name!r}, which a source marks with SUBJECT_PATH("{name}"); add it')

@@ -67,7 +67,7 @@ _IMPL_FIELDS = {
     "ways": Field(kind="int", least=1),
     "sources": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.(c|S|h)"),
     "fused": Field(kind="str", many=True),
-    "paths": Field(kind="str", many=True, min_num=1, pattern=WORD_PATTERN),
+    "paths": Field(kind="str", many=True, min_num=1, pattern=f"({WORD_PATTERN}:)?{WORD_PATTERN}"),
     "constant_time": Field(kind="bool"),
     "description": _TEXT,
 }

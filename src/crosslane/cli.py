@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line. Exit status: 0 all green, 1 findings, 2 wrong use, 3 the suite itself failed, 130 interrupted."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+
+from crosslane.data import data_root
+from crosslane.errors import BadInput, CrosslaneError
+from crosslane.lanes import lanes_for_host
+from crosslane.model import Registry
+from crosslane.plan import DEFAULT_SEED, Counts, Selection
+from crosslane.registry import cells, load_registry
+
+__all__ = ["main"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _impls_option(function: F) -> F:
+    return click.option(
+        "--impls", "impls", multiple=True, type=click.Path(path_type=Path), help="Folder of further implementations."
+    )(function)
+
+
+def _selection_options(function: F) -> F:
+    function = click.option("--lane", "lanes", multiple=True, help="Lane to run in (default: the gate's).")(function)
+    return click.option("--cell", "patterns", multiple=True, help="Pattern of cells, such as 'ctr(*)' or sm4-ce.")(
+        function
+    )
+
+
+def _sandbox_option(function: F) -> F:
+    return click.option("--require-sandbox", is_flag=True, help="Fail where the host refuses a layer of containment.")(
+        function
+    )
+
+
+def _registry(impls: tuple[Path, ...]) -> Registry:
+    return load_registry(data_root(), impls)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="crosslane")
+def cli() -> None:
+    """Does every cipher implementation, on every architecture, answer as the generic one does?"""
+
+
+@cli.command("list")
+@click.argument("what", type=click.Choice(["ciphers", "modes", "implementations", "lanes", "cells"]), default="cells")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_impls_option
+def list_command(what: str, as_json: bool, impls: tuple[Path, ...]) -> None:
+    """List ciphers, modes, implementations, lanes or cells."""
+    rows = _rows(_registry(impls), what)
+    if as_json:
+        click.echo(json.dumps(rows, indent=1))
+        return
+    for row in rows:
+        click.echo("  ".join(_shown(value) for value in row.values()).rstrip())
+
+
+def _shown(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _rows(registry: Registry, what: str) -> list[dict[str, Any]]:
+    if what == "ciphers":
+        return [
+            {"name": c.name, "title": c.title, "block_len": c.block_len, "key_lens": list(c.key_lens)}
+            for c in registry.ciphers
+        ]
+    if what == "modes":
+        return [{"name": m.name, "title": m.title, "split": m.split, "partial": m.partial} for m in registry.modes]
+    if what == "implementations":
+        ordered = sorted(registry.implementations, key=lambda item: (item.cipher, -item.priority, item.driver))
+        return [
+            {
+                "cipher": i.cipher,
+                "driver": i.driver,
+                "isa": i.isa,
+                "features": list(i.features),
+                "ways": i.ways,
+                "priority": i.priority,
+                "fused": list(i.fused),
+            }
+            for i in ordered
+        ]
+    if what == "lanes":
+        return [{"name": lane.name, "gate": lane.gate, "comment": lane.comment} for lane in lanes_for_host(registry)]
+    return [{"cell": str(cell)} for cell in cells(registry)]
+
+
+@cli.command()
+@_impls_option
+def lint(impls: tuple[Path, ...]) -> None:
+    """Hold metadata and folders against each other."""
+    from crosslane.lint import lint as find_problems  # noqa: PLC0415 - reading all sources is for this command alone
+
+    problems = find_problems(data_root(), impls)
+    for problem in problems:
+        click.echo(str(problem), err=True)
+    if problems:
+        raise BadInput(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} found: correct what is said above")
+    click.echo("metadata and folders agree")
+
+
+@cli.command()
+@click.option("--lane", "lanes", multiple=True, help="Lane to build (default: the gate's).")
+@_impls_option
+def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
+    """Build every shim that a run needs."""
+    from crosslane.build import build_launcher  # noqa: PLC0415
+    from crosslane.plan import programs_for, selected_cells  # noqa: PLC0415
+
+    begun = time.monotonic()
+    registry = _registry(impls)
+    _, chosen = selected_cells(registry, Selection(lanes=lanes))
+    programs = programs_for(registry, chosen, lambda text: click.echo(f"  {text}"))
+    build_launcher(registry.root)
+    count = len(set(programs.values()))
+    click.echo(f"{count} programs for {len(chosen)} lanes ready in {time.monotonic() - begun:.1f} s")
+
+
+@cli.command()
+@_selection_options
+@click.option("--count", type=click.IntRange(1), help="Comparisons in each cell, instead of the gate's counts.")
+@click.option("--seed", default=DEFAULT_SEED, show_default=True, help="Any sentence; it decides every case.")
+@click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: one a core).")
+@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results there.")
+@_impls_option
+@_sandbox_option
+def check(
+    patterns: tuple[str, ...],
+    lanes: tuple[str, ...],
+    count: int | None,
+    seed: str,
+    jobs: int | None,
+    json_file: Path | None,
+    impls: tuple[Path, ...],
+    require_sandbox: bool,
+) -> None:
+    """Compare every implementation with the generic one, in every lane."""
+    from crosslane.job import Job, run_job  # noqa: PLC0415
+
+    if json_file is not None and not json_file.resolve().parent.is_dir():
+        raise BadInput(f"{json_file}: the folder does not exist: create it or name another file with --json")
+    counts = Counts(count, count, count) if count else Counts()
+    console = Console(soft_wrap=True)
+    job = Job(
+        registry=_registry(impls),
+        selection=Selection(patterns, lanes),
+        seed=seed,
+        counts=counts,
+        require_sandbox=require_sandbox,
+        num_workers=jobs,
+    )
+    sys.exit(run_job(job, console, json_file, tuple(str(folder) for folder in impls)))
+
+
+@cli.command()
+@click.argument("case_id")
+@_selection_options
+@click.option("--results", "results_file", type=click.Path(path_type=Path), help="Results of the run that had the case.")
+@_impls_option
+@_sandbox_option
+def repro(
+    case_id: str,
+    patterns: tuple[str, ...],
+    lanes: tuple[str, ...],
+    results_file: Path | None,
+    impls: tuple[Path, ...],
+    require_sandbox: bool,
+) -> None:
+    """Replay one case by its id, on the oracle and on every cell of its algorithm (natively unless lanes are named)."""
+    from crosslane.manifest import parse_case_id  # noqa: PLC0415
+    from crosslane.repro import replay  # noqa: PLC0415
+
+    registry = _registry(impls)
+    wanted = parse_case_id(case_id)
+    if not lanes:
+        lanes = _lanes_of(registry, patterns)
+    session, replays = replay(
+        registry, wanted, Selection(patterns, lanes), results_file=results_file, require_sandbox=require_sandbox
+    )
+    click.echo("\n".join(session))
+    departed = 0
+    for item in replays:
+        click.echo(f"{item.cell}: {'agrees' if item.agreed and not item.text else item.text or 'departs'}")
+        departed += not item.agreed
+    sys.exit(1 if departed else 0)
+
+
+def _lanes_of(registry: Registry, patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """The lanes that the patterns name, else the native ones."""
+    named = [lane.name for lane in lanes_for_host(registry) if any(f"@{lane.name}" in text for text in patterns)]
+    return tuple(named or [lane.name for lane in lanes_for_host(registry) if lane.runner == "native"])
+
+
+def _handled(function: Callable[[], None]) -> Callable[[], None]:
+    """Turns errors into one sentence and an exit status."""
+
+    @functools.wraps(function)
+    def run() -> None:
+        try:
+            function()
+        except CrosslaneError as error:
+            click.echo(f"crosslane: {error}", err=True)
+            sys.exit(error.exit_status)
+        except KeyboardInterrupt:
+            click.echo("crosslane: interrupted", err=True)
+            sys.exit(130)
+
+    return run
+
+
+@_handled
+def main() -> None:
+    """Entry point of the command ``crosslane``."""
+    cli(standalone_mode=True)

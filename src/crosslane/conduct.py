@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conducts the plan of one algorithm: generates, executes everywhere, compares, confirms. Never stops at a finding."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from crosslane import wire
+from crosslane.compare import Departure, compare
+from crosslane.confirm import confirm
+from crosslane.describe import departure_text
+from crosslane.directed import DirectedBatch, vector_batch
+from crosslane.errors import HarnessFault
+from crosslane.execute import CAPACITY, Executor, Station
+from crosslane.generate import generate_batch, select_cases
+from crosslane.manifest import CaseId
+from crosslane.plan import AlgorithmPlan, CellPlan
+from crosslane.records import AlgorithmResult, CellResult, Finding, State
+from crosslane.client import SharedMemory
+from crosslane.wire import Batch, Hello, Opened, Results, Watch, class_name
+
+__all__ = ["Notify", "conduct"]
+
+Notify = Callable[[int], None]
+"""Told how many comparisons were just made."""
+
+MAX_CONFIRMED = 48
+"""Departures of one kind that are replayed for one cell; further ones are counted as more of the same."""
+
+
+@dataclass
+class _Desk:
+    """What is being learned of one cell while its algorithm runs."""
+
+    plan: CellPlan
+    executor: Executor
+    state: State = "not_run"
+    reason: str = ""
+    hello: Hello | None = None
+    opened: Opened | None = None
+    comparisons: int = 0
+    num_vectors: int = 0
+    num_departed: int = 0
+    findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
+    confirmed: dict[tuple[object, ...], int] = field(default_factory=dict)
+
+    @property
+    def alive(self) -> bool:
+        return self.state == "ran"
+
+    def fail(self, fault: HarnessFault) -> None:
+        """The suite's own machinery failed for this cell: void, whatever was found before stays."""
+        self.state, self.reason = "void", str(fault)
+        self.executor.close()
+
+
+def conduct(plan: AlgorithmPlan, notify: Notify = lambda count: None) -> AlgorithmResult:
+    """Run every cell of an algorithm; a cell whose shim breaks the protocol is void, the others go on."""
+    begun = time.monotonic()
+    cpu_before = _cpu_s()
+    memory = SharedMemory("crosslane-batch", CAPACITY, sealed=True)
+    oracle = Executor(plan.oracle, memory, watch=Watch(0))
+    desks = [_Desk(cell, Executor(cell.station, memory)) for cell in plan.cells]
+    notes: list[str] = []
+    try:
+        for desk in desks:
+            _open(desk)
+        _run_vectors(plan, desks, memory, notify)
+        _run_batches(plan, desks, oracle, memory, notify)
+    except HarnessFault as fault:
+        notes.append(f"the oracle failed: {fault}")
+        for desk in desks:
+            if desk.state in ("ran", "not_run"):
+                desk.fail(HarnessFault(f"the oracle failed: {fault}"))
+    finally:
+        for executor in (oracle, *(desk.executor for desk in desks)):
+            executor.release()
+        memory.close()
+    return AlgorithmResult(
+        algorithm=str(plan.algorithm),
+        manifest=plan.manifest.to_json(),
+        digest=plan.manifest.digest,
+        cells=tuple(_result(desk) for desk in desks),
+        took_s=time.monotonic() - begun,
+        cpu_s=_cpu_s() - cpu_before,
+        notes=tuple(notes),
+    )
+
+
+def _cpu_s() -> float:
+    """CPU time of this process and its ended children."""
+    usages = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def _open(desk: _Desk) -> None:
+    try:
+        shim = desk.executor.open()
+    except HarnessFault as fault:
+        desk.fail(fault)
+        return
+    desk.hello, desk.opened = shim.hello, shim.opened
+    desk.state = "declined" if shim.opened.declined else "ran"
+    if shim.opened.declined:
+        desk.executor.close()
+
+
+def _run_vectors(plan: AlgorithmPlan, desks: list[_Desk], memory: SharedMemory, notify: Notify) -> None:
+    directed = vector_batch(plan.vectors, str(plan.algorithm))
+    if not len(directed.batch):
+        return
+    wire.encode_batch_into(directed.batch, memory.view)
+    for desk in desks:
+        if desk.alive:
+            try:
+                desk.executor.start(directed.batch, len(directed.batch))
+                results = desk.executor.finish()
+                _judge_vectors(desk, directed, results)
+                notify(len(directed.batch))
+            except HarnessFault as fault:
+                desk.fail(fault)
+
+
+def _judge_vectors(desk: _Desk, directed: DirectedBatch, results: Results) -> None:
+    found = compare(directed.batch, directed.expected, results)
+    desk.comparisons += found.comparisons
+    desk.num_vectors += found.comparisons
+    desk.num_departed += found.num_departed
+    for departure in found.departures:
+        one = np.array([departure.case])
+        answer = (select_cases(directed.batch, one), _select_results(directed, departure.case))
+        _confirm(desk, directed.batch, departure, answer, directed.names[departure.case])
+
+
+def _select_results(directed: DirectedBatch, case: int) -> Results:
+    batch, expected = directed.batch, directed.expected
+    first, count = int(batch.cases["first_op"][case]), int(batch.cases["num_ops"][case])
+    offsets = batch.ops["out_off"]
+    start = int(offsets[first])
+    end = int(offsets[first + count]) if first + count < len(offsets) else batch.out_len
+    return Results(
+        expected.header, expected.cases[case : case + 1], expected.statuses[first : first + count], expected.out[start:end]
+    )
+
+
+def _run_batches(plan: AlgorithmPlan, desks: list[_Desk], oracle: Executor, memory: SharedMemory, notify: Notify) -> None:
+    per_case = plan.manifest.messages_per_session
+    most = max((desk.plan.comparisons for desk in desks if desk.alive), default=0)
+    done, number = 0, 0
+    while done < most:
+        batch = generate_batch(plan.manifest, number)
+        wire.encode_batch_into(batch, memory.view)
+        started = []
+        count = min(len(batch), -(-(most - done) // per_case))
+        oracle.start(batch, count)
+        for desk in desks:
+            wanted = min(count, -(-(desk.plan.comparisons - done) // per_case))
+            if desk.alive and wanted > 0:
+                try:
+                    desk.executor.start(batch, wanted)
+                    started.append((desk, wanted))
+                except HarnessFault as fault:
+                    desk.fail(fault)
+        reference = oracle.finish()
+        for desk, wanted in started:
+            _finish(plan, desk, _prefix(batch, wanted), reference, number, notify)
+        done += count * per_case
+        number += 1
+
+
+def _prefix(batch: Batch, count: int) -> Batch:
+    """The first cases of a batch, in place: operations and outputs are the first ones too."""
+    if count == len(batch):
+        return batch
+    num_ops = int(batch.cases["first_op"][count])
+    return Batch(batch.cases[:count], batch.ops, batch.blob, batch.out_len, batch.messages[:count]) if num_ops else batch
+
+
+def _finish(plan: AlgorithmPlan, desk: _Desk, batch: Batch, reference: Results, number: int, notify: Notify) -> None:
+    try:
+        results = desk.executor.finish()
+    except HarnessFault as fault:
+        desk.fail(fault)
+        return
+    if len(batch) < len(results.cases):
+        reference, results = _cut(batch, reference, results)
+    found = compare(batch, reference, results)
+    desk.comparisons += found.comparisons
+    desk.num_departed += found.num_departed
+    notify(found.comparisons)
+    for departure in found.departures:
+        case_id = str(CaseId(plan.manifest.digest, number, departure.case))
+        _confirm(desk, batch, departure, plan.oracle, case_id)
+
+
+def _cut(batch: Batch, reference: Results, results: Results) -> tuple[Results, Results]:
+    """Both results, cut to the operations and outputs of a batch's first cases."""
+    last = batch.cases[-1]
+    num_ops = int(last["first_op"]) + int(last["num_ops"])
+    later = np.flatnonzero(np.isin(batch.ops["kind"][num_ops:], (wire.OpKind.UPDATE, wire.OpKind.TAG)))
+    out_len = int(batch.ops["out_off"][num_ops + int(later[0])]) if len(later) else batch.out_len
+    cut = [
+        Results(item.header, item.cases[: len(batch)], item.statuses[:num_ops], item.out[:out_len])
+        for item in (reference, results)
+    ]
+    return cut[0], cut[1]
+
+
+def _confirm(
+    desk: _Desk, batch: Batch, departure: Departure, oracle: Station | tuple[Batch, Results], case_id: str
+) -> None:
+    key = departure.key
+    desk.confirmed[key] = desk.confirmed.get(key, 0) + 1
+    if desk.confirmed[key] > MAX_CONFIRMED:
+        _count(desk, key)
+        return
+    try:
+        seen, repeats = confirm(batch, departure, desk.plan.station, oracle)
+    except HarnessFault as fault:
+        desk.fail(fault)
+        return
+    found_key = (*seen.key, repeats)
+    if found_key in desk.findings:
+        _count(desk, found_key)
+        return
+    if seen.case != departure.case and ":" not in case_id:
+        case_id = case_id.rpartition("-")[0] + f"-{seen.case}"
+    text = departure_text(batch, seen, desk.plan.arch)
+    desk.findings[found_key] = Finding(case_id, seen.verdict.name.lower(), seen.symptom.name.lower(), repeats, 1, text)
+
+
+def _count(desk: _Desk, key: tuple[object, ...]) -> None:
+    for found_key, finding in desk.findings.items():
+        if found_key[:3] == key[:3]:
+            desk.findings[found_key] = Finding(**{**vars(finding), "count": finding.count + 1})
+            return
+
+
+def _result(desk: _Desk) -> CellResult:
+    hello, opened = desk.hello, desk.opened
+    taken = desk.executor.taken
+    names = opened.paths if opened else ()
+    paths = {
+        name: tuple(class_name(c) for c in range(wire.NUM_CLASSES) if taken[c] >> bit & 1)
+        for bit, name in enumerate(names)
+    }
+    watchers = {"layout", "canary", "registers", "context", "paths"}
+    return CellResult(
+        cell=str(desk.plan.cell),
+        state=desk.state,
+        reason=desk.reason,
+        comparisons=desk.comparisons,
+        wanted=0 if desk.state == "declined" else desk.plan.comparisons,
+        skipped=desk.executor.skipped,
+        num_vectors=desk.num_vectors,
+        num_departed=desk.num_departed,
+        findings=tuple(desk.findings.values()),
+        needed_features=desk.plan.implementation.features,
+        cpu_features=tuple(sorted(hello.features)) if hello else (),
+        declared_paths=desk.plan.implementation.paths,
+        paths=paths,
+        unwatched=tuple(sorted(watchers - hello.watchers)) if hello else (),
+        cpu_s=desk.executor.cpu_ns / 1e9,
+    )

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main job from plan to exit status: what ``crosslane check`` does."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from crosslane import campaign
+from crosslane.checks import load_checks
+from crosslane.isa import host_arch
+from crosslane.model import Lane, Registry
+from crosslane.plan import Counts, RunPlan, Selection, make_plans
+from crosslane.records import AlgorithmResult
+from crosslane.report import print_report
+from crosslane.results import RESULT_VERSION, RunResult, exit_status, write_json
+from crosslane.toolchain import versions
+
+__all__ = ["Job", "assemble", "run_job"]
+
+LINE_EVERY_S = 10.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: what, with which seed and counts, on how many workers (None: one a core)."""
+
+    registry: Registry
+    selection: Selection
+    seed: str
+    counts: Counts
+    require_sandbox: bool = False
+    num_workers: int | None = None
+
+
+def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str, ...]) -> int:
+    """Plan, build, run, report; returns the exit status."""
+    checks = load_checks(job.registry.root)
+    plans = make_plans(
+        job.registry,
+        job.selection,
+        seed=job.seed,
+        counts=job.counts,
+        require_sandbox=job.require_sandbox,
+        progress=lambda text: console.print(f"building: {text}", style="dim", markup=False, highlight=False),
+    )
+    campaign.keep_manifests(plans.algorithms)
+    begun = time.monotonic()
+    try:
+        results = _run(job, plans, console)
+    except campaign.Interrupted as stopped:
+        partial = campaign.with_judgements(stopped.progress.finished, checks)
+        done = assemble(job, plans.lanes, plans.sandbox_missing, partial, time.monotonic() - begun)
+        if partial:
+            print_report(done, console, impls=impls)
+        if json_file is not None:
+            write_json(done, json_file)
+        console.print(
+            f"interrupted: {stopped.progress.comparisons:,} comparisons were made, {len(partial)} of "
+            f"{len(plans.algorithms)} algorithms are complete and shown above; the rest did not run",
+            markup=False,
+        )
+        return 130
+    judged = campaign.with_judgements(results, checks)
+    result = assemble(job, plans.lanes, plans.sandbox_missing, judged, time.monotonic() - begun)
+    print_report(result, console, impls=impls)
+    if json_file is not None:
+        write_json(result, json_file)
+    return exit_status(list(result.cells()))
+
+
+def assemble(
+    job: Job, lanes: tuple[Lane, ...], missing: tuple[str, ...], algorithms: list[AlgorithmResult], took_s: float
+) -> RunResult:
+    """The run's results with what they were made by."""
+    return RunResult(
+        version=RESULT_VERSION,
+        revision=_revision(job.registry.root),
+        seed=job.seed,
+        host=host_arch(),
+        tools={lane.name: versions(lane) for lane in lanes},
+        sandbox_missing=missing,
+        algorithms=tuple(algorithms),
+        took_s=took_s,
+        cpu_s=sum(algorithm.cpu_s for algorithm in algorithms),
+    )
+
+
+def _revision(root: Path) -> str:
+    """The checkout's revision, or empty where there is none."""
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "HEAD"],  # noqa: S607 - the user's git
+            capture_output=True, text=True, timeout=10, check=False,
+        )  # fmt: skip
+    except OSError:
+        return ""
+    return answer.stdout.strip() if answer.returncode == 0 else ""
+
+
+def _run(job: Job, plans: RunPlan, console: Console) -> list[AlgorithmResult]:
+    total = sum(plan.total for plan in plans.algorithms)
+    workers = job.num_workers or campaign.default_workers()
+    if not console.is_terminal:
+        return campaign.run_plans(plans.algorithms, num_workers=workers, tell=_Lines(console, total).tell)
+    bar = Progress(
+        SpinnerColumn(),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f} comparisons"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    )
+    task = bar.add_task("", total=total)
+    with bar:
+        return campaign.run_plans(
+            plans.algorithms,
+            num_workers=workers,
+            tell=lambda progress: bar.update(task, completed=progress.comparisons),
+        )
+
+
+class _Lines:
+    """A plain line now and then, where there is no terminal."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        self._console = console
+        self._total = total
+        self._next = time.monotonic() + LINE_EVERY_S
+        self._lock = threading.Lock()
+
+    def tell(self, progress: campaign.Progress) -> None:
+        with self._lock:
+            if time.monotonic() < self._next:
+                return
+            self._next = time.monotonic() + LINE_EVERY_S
+        self._console.print(f"{progress.comparisons:,} of {self._total:,} comparisons", markup=False, highlight=False)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run prints: the verdict of every cell, what departed and how to see it again, and the totals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from crosslane.records import CellResult
+from crosslane.results import RunResult
+
+__all__ = ["cell_verdict", "print_report"]
+
+
+def cell_verdict(cell: CellResult) -> str:
+    """One word, or a few, for a cell."""
+    if cell.state in ("void", "not_run"):
+        return "VOID" if cell.state == "void" else "DID NOT RUN"
+    if cell.red:
+        return "FINDING"
+    return "declined" if cell.state == "declined" else "agreed"
+
+
+_STYLES = {"VOID": "bold magenta", "DID NOT RUN": "bold magenta", "FINDING": "bold red", "declined": "dim", "agreed": "green"}
+
+
+def _table(result: RunResult) -> Table:
+    table = Table(box=None, pad_edge=False, show_edge=False)
+    table.add_column("cell", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("comparisons", justify="right", no_wrap=True)
+    table.add_column("vectors", justify="right", no_wrap=True)
+    table.add_column("paths", no_wrap=True)
+    for cell in result.cells():
+        verdict = cell_verdict(cell)
+        taken = sum(1 for classes in cell.paths.values() if classes)
+        table.add_row(
+            cell.cell,
+            Text(verdict, _STYLES[verdict]),
+            f"{cell.comparisons:,}",
+            str(cell.num_vectors or "-"),
+            f"{taken} of {len(cell.paths)}" if cell.paths else "-",
+        )
+    return table
+
+
+def _complaints(cell: CellResult) -> Iterator[str]:
+    if cell.state in ("void", "not_run"):
+        yield f"{cell.cell}: {cell_verdict(cell).lower()}: {cell.reason or 'never began'}"
+        return
+    for finding in cell.findings:
+        extra = f"; {finding.count} cases depart alike" if finding.count > 1 else ""
+        yield f"{cell.cell}: {finding.verdict}, {finding.symptom}, repeats {finding.repeats}{extra}: {finding.text}"
+        if ":" not in finding.case_id:
+            yield f"    see it again: crosslane repro {finding.case_id} --cell '{cell.cell}'"
+        else:
+            yield f"    vector: {finding.case_id}"
+    for judgement in cell.judgements:
+        if judgement.passed is False and judgement.check != "agreement":
+            yield f"{cell.cell}: {judgement.check}: {judgement.reason}"
+        elif judgement.passed is False and not cell.findings:
+            yield f"{cell.cell}: {judgement.reason}"
+
+
+def _exceptions(result: RunResult) -> Iterator[str]:
+    """What a green line does not say: cells that declined, checks that did not apply."""
+    declined = [cell for cell in result.cells() if cell.state == "declined"]
+    for cell in declined:
+        missing = ", ".join(sorted(set(cell.needed_features) - set(cell.cpu_features)))
+        yield f"declined: {cell.cell}: the CPU of this lane has no {missing}"
+    reasons: dict[tuple[str, str], int] = {}
+    for cell in result.cells():
+        for judgement in cell.judgements:
+            if judgement.passed is None and cell.state != "declined":
+                key = (judgement.check, judgement.reason)
+                reasons[key] = reasons.get(key, 0) + 1
+    for (check, reason), count in reasons.items():
+        yield f"not judged: {check} in {count} cells: {reason}"
+
+
+def print_report(result: RunResult, console: Console, *, impls: tuple[str, ...] = ()) -> None:
+    """Print the whole report; ``impls`` are repeated in the commands that show a finding again."""
+    console.print(_table(result))
+    console.print()
+    again = "".join(f" --impls '{folder}'" for folder in impls)
+    for cell in result.cells():
+        for line in _complaints(cell):
+            console.print(line + (again if line.lstrip().startswith("see it again") else ""), highlight=False, markup=False, soft_wrap=True)
+    for line in _exceptions(result):
+        console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
+    for layer in result.sandbox_missing:
+        console.print(f"sandbox: this host refuses {layer}; code under test runs without it", markup=False)
+    console.print(_totals(result), highlight=False, markup=False, soft_wrap=True)
+
+
+def _totals(result: RunResult) -> str:
+    cells = list(result.cells())
+    counts: dict[str, int] = {}
+    for cell in cells:
+        verdict = cell_verdict(cell)
+        counts[verdict] = counts.get(verdict, 0) + 1
+    least, median = result.spread
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+    rate = result.comparisons / result.took_s if result.took_s else 0.0
+    return (
+        f"{len(cells)} cells: {verdicts}; {result.comparisons:,} comparisons in {result.took_s:.1f} s "
+        f"({rate:,.0f} a second; per cell that ran at least {least:,}, median {median:,.0f}); seed {result.seed!r}"
+    )

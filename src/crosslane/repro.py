@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replays one case by its id: regenerates it from the manifest and runs it on every selected cell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from crosslane.buildcache import cache_folder
+from crosslane.compare import compare
+from crosslane.data import read_files
+from crosslane.describe import departure_text, session_lines
+from crosslane.errors import BadInput
+from crosslane.execute import execute_alone, execute_unless_declined
+from crosslane.generate import generate_batch, select_cases
+from crosslane.manifest import CaseId, Manifest, parse_manifest
+from crosslane.model import Registry
+from crosslane.names import parse_algorithm
+from crosslane.plan import DEFAULT_SEED, Counts, RunPlan, Selection, make_plans, manifest_of
+from crosslane.registry import cells
+from crosslane.wire import Batch, Watch
+
+__all__ = ["Replay", "find_manifest", "replay"]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One case on one cell: ``agreed``, and the sentence where it did not."""
+
+    cell: str
+    agreed: bool
+    text: str
+
+
+def find_manifest(registry: Registry, digest: str, results_file: Path | None) -> Manifest:
+    """The manifest of a digest: from a results file, from those that ``check`` kept, or the default seed's."""
+    if results_file is not None:
+        try:
+            data = json.loads(read_files([results_file])[0])
+            texts = {item["digest"]: item["manifest"] for item in data["algorithms"]}
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadInput(f"{results_file}: is no results file of `crosslane check --json` ({error})") from error
+        if digest in texts:
+            return parse_manifest(texts[digest], str(results_file))
+    kept = cache_folder().parent / "manifests" / f"{digest}.json"
+    if kept.is_file():
+        return parse_manifest(read_files([kept])[0].decode(), str(kept))
+    for algorithm in sorted({cell.algorithm for cell in cells(registry)}):
+        manifest = manifest_of(registry, algorithm, DEFAULT_SEED)
+        if manifest.digest == digest:
+            return manifest
+    raise BadInput(
+        f"no manifest {digest} is known here: run the `crosslane check` that printed the id on this machine, with the "
+        "same --seed and --impls, or give its results with --results FILE"
+    )
+
+
+def _the_case(manifest: Manifest, case_id: CaseId) -> Batch:
+    if case_id.index >= manifest.sessions_per_batch:
+        raise BadInput(
+            f"{case_id}: a batch of this manifest has {manifest.sessions_per_batch} cases, 0 to "
+            f"{manifest.sessions_per_batch - 1}; correct the last number"
+        )
+    return select_cases(generate_batch(manifest, case_id.batch), np.array([case_id.index]))
+
+
+def replay(
+    registry: Registry, case_id: CaseId, selection: Selection, *, results_file: Path | None, require_sandbox: bool
+) -> tuple[list[str], Iterator[Replay]]:
+    """The session's lines, and the replays to come, one for each selected cell of the case's algorithm."""
+    manifest = find_manifest(registry, case_id.digest, results_file)
+    algorithm = parse_algorithm(manifest.algorithm)
+    patterns = selection.patterns or (f"{algorithm}/*",)
+    plans = make_plans(registry, Selection(patterns, selection.lanes), counts=Counts(), require_sandbox=require_sandbox)
+    batch = _the_case(manifest, case_id)
+    return [str(algorithm), *session_lines(batch, 0)], _replays(plans, manifest.algorithm, batch)
+
+
+def _replays(plans: RunPlan, algorithm: str, batch: Batch) -> Iterator[Replay]:
+    chosen = [plan for plan in plans.algorithms if str(plan.algorithm) == algorithm]
+    if not chosen:
+        raise BadInput(f"the cells given are not of {algorithm}, the case's algorithm; name one such as '{algorithm}/*'")
+    plan = chosen[0]
+    reference = execute_alone(plan.oracle, batch, watch=Watch(0))
+    for cell in plan.cells:
+        results = execute_unless_declined(cell.station, batch)
+        if results is None:
+            yield Replay(str(cell.cell), agreed=True, text="declined: the CPU of this lane lacks what it needs")
+            continue
+        found = compare(batch, reference, results)
+        text = departure_text(batch, found.departures[0], cell.arch) if found.departures else ""
+        yield Replay(str(cell.cell), agreed=not found.num_departed, text=text)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one result model of a run, and its JSON."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from crosslane.errors import HarnessFault
+from crosslane.records import AlgorithmResult, CellResult
+
+__all__ = ["RESULT_VERSION", "RunResult", "exit_status", "write_json"]
+
+RESULT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """All that one run learned. ``took_s`` is wall time, ``cpu_s`` CPU time of the whole process tree."""
+
+    version: int
+    revision: str
+    seed: str
+    host: str
+    tools: dict[str, dict[str, str]]
+    sandbox_missing: tuple[str, ...]
+    algorithms: tuple[AlgorithmResult, ...]
+    took_s: float
+    cpu_s: float
+
+    def cells(self) -> Iterator[CellResult]:
+        """Every cell, in the order of the plans."""
+        for algorithm in self.algorithms:
+            yield from algorithm.cells
+
+    @property
+    def comparisons(self) -> int:
+        """Comparisons of the whole run."""
+        return sum(cell.comparisons for cell in self.cells())
+
+    @property
+    def spread(self) -> tuple[int, float]:
+        """The least and the median number of comparisons of a cell that ran."""
+        counts = [cell.comparisons for cell in self.cells() if cell.state == "ran"]
+        return (min(counts), statistics.median(counts)) if counts else (0, 0.0)
+
+
+def exit_status(cells: Sequence[CellResult]) -> int:
+    """0 all green, 1 findings, 3 where a cell is void or did not run: the suite itself failed."""
+    if any(cell.state in ("void", "not_run") for cell in cells):
+        return 3
+    return 1 if any(cell.red for cell in cells) else 0
+
+
+def write_json(result: RunResult, path: Path) -> None:
+    """Write the result beside its final name, then rename it: the file is whole or not there."""
+    data: dict[str, Any] = asdict(result)
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=path.resolve().parent, prefix=".crosslane-", delete=False) as made:
+            json.dump(data, made, indent=1, sort_keys=True)
+            made.write("\n")
+        Path(made.name).replace(path)
+    except OSError as error:
+        raise HarnessFault(
+            f"{path}: the results cannot be written ({error.strerror}): free some space or name another file with --json; "
+            "what was compared stands above"
+        ) from error
