@@ -4,11 +4,17 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from crosslane.data import data_root
+from crosslane.manifest import GENERATOR_VERSION, STEERING, Manifest
+from crosslane.records import CellResult
+from crosslane.wire import CASE_RESULT, Batch, Results, Verdict
 
 _SPDX_C = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 _SPDX = "# SPDX-License-Identifier: Apache-2.0\n"
@@ -160,3 +166,48 @@ def third_party(fake_root: Path, tmp_path: Path) -> Path:
     code = folder / "toy.c"
     code.write_text(code.read_text().replace("toy_generic", "toy_theirs"))
     return tmp_path / "third"
+
+
+@pytest.fixture
+def make_manifest() -> Callable[..., Manifest]:
+    """A manifest as of ctr over a 16-byte block, 8-way, with changes; small batches unless told otherwise."""
+
+    def make(**changes: Any) -> Manifest:
+        facts: dict[str, Any] = {
+            "generator": GENERATOR_VERSION, "algorithm": "ctr(toy)", "seed": "a test", "block_len": 16,
+            "key_lens": (16,), "policies": (), "split": "byte", "partial": "anywhere", "min_len_blocks": 0,
+            "iv": "counter", "iv_lens": (16,), "iv_out": "next", "directions": ("encrypt", "decrypt"), "num_keys": 1,
+            "key_extra_len": 0, "ways": 8, "sessions_per_batch": 64, "messages_per_session": 8, "steering": STEERING,
+        }  # fmt: skip
+        return Manifest(**{**facts, **changes})
+
+    return make
+
+
+@pytest.fixture
+def make_results() -> Callable[[Batch], Results]:
+    """What an oracle might have answered to a batch: every case ran, nothing was refused, the output is noise."""
+
+    def make(batch: Batch) -> Results:
+        cases = np.zeros(len(batch), CASE_RESULT)
+        cases["verdict"] = Verdict.RAN
+        out = np.frombuffer(np.random.default_rng(1).bytes(batch.out_len), np.uint8).copy()
+        return Results(np.zeros(8, np.uint64), cases, np.zeros(len(batch.ops), np.uint8), out)
+
+    return make
+
+
+@pytest.fixture
+def make_cell() -> Callable[..., CellResult]:
+    """The result of a cell that agreed, with changes."""
+
+    def make(**changes: Any) -> CellResult:
+        facts: dict[str, Any] = {
+            "cell": "ctr(toy)/toy-avx2-x86_64@x86_64_native", "state": "ran", "reason": "", "comparisons": 648,
+            "wanted": 640, "skipped": 0, "num_vectors": 8, "num_departed": 0, "findings": (),
+            "needed_features": ("avx2",), "cpu_features": ("avx", "avx2"), "declared_paths": ("1way", "ctr:wrap"),
+            "paths": {"1way": ("1", "2-3+"), "wrap": ("8-15",)}, "unwatched": (), "cpu_s": 0.5,
+        }  # fmt: skip
+        return CellResult(**{**facts, **changes})
+
+    return make

@@ -8,8 +8,6 @@ from crosslane.records import CellResult
 
 __all__ = ["judge"]
 
-LEAST_COMPARISONS = 500
-
 
 def judge(cell: CellResult) -> Outcome:
     """Red for any departure, and for a cell with fewer comparisons than promised."""
@@ -20,8 +18,8 @@ def judge(cell: CellResult) -> Outcome:
     if cell.num_departed:
         return Outcome(False, cell.findings[0].text if cell.findings else f"{cell.num_departed} cases depart")
     if cell.skipped:
-        return Outcome(False, f"{cell.skipped} cases were skipped")
-    least = min(LEAST_COMPARISONS, cell.wanted)
-    if cell.comparisons < least:
-        return Outcome(False, f"only {cell.comparisons} comparisons of at least {least}")
+        return Outcome(False, f"{cell.skipped} cases were not judged: the subject or the oracle ended before them")
+    made = cell.comparisons - cell.num_vectors
+    if made < cell.wanted:
+        return Outcome(False, f"only {made} comparisons of the {cell.wanted} promised")
     return Outcome(True)

@@ -11,7 +11,7 @@ __all__ = ["judge"]
 
 def judge(cell: CellResult) -> Outcome:
     """Red where code ran without its features, or declined although all are there."""
-    if cell.state == "void":
+    if cell.state not in ("ran", "declined"):
         return Outcome(False, f"did not run: {cell.reason}")
     missing = sorted(set(cell.needed_features) - set(cell.cpu_features))
     if missing and cell.state != "declined":

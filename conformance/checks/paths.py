@@ -18,6 +18,7 @@ def judge(cell: CellResult) -> Outcome:
     if "paths" in cell.unwatched:
         return Outcome(None, "paths cannot be observed in this lane")
     mode = cell.cell.partition("(")[0]
-    wanted = [name.rpartition(":")[2] for name in cell.declared_paths if name.partition(":")[0] == mode or ":" not in name]
+    declared = [name.partition(":") for name in cell.declared_paths]
+    wanted = [rest or name for name, colon, rest in declared if not colon or name == mode]
     missing = [name for name in wanted if not cell.paths.get(name)]
     return Outcome(False, f"no case took the declared path {', '.join(missing)}") if missing else Outcome(True)

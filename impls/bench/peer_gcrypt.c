@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * libgcrypt through its cipher handles. "Disabling all hardware features" leaves the assembly that needs none: on
- * x86-64 that is all of cast5 and twofish and aes, and the several-blocks code of des3_ede (3-way) and serpent (SSE2). */
+ * libgcrypt through its cipher handles. Disabling all hardware features leaves the assembly that needs none:
+ * src/crosslane/bench/peers.toml says where that is. */
 #include <stdlib.h>
 
 #include <gcrypt.h>

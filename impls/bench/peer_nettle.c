@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * nettle through its cipher tables and generic mode functions. On x86-64 its aes and serpent are assembly, cast128,
- * des and twofish are C; NETTLE_FAT_OVERRIDE, set by whoever starts the program, takes AES-NI away. */
+ * nettle through its cipher tables and generic mode functions. NETTLE_FAT_OVERRIDE, set by whoever starts the program,
+ * takes AES-NI away; src/crosslane/bench/peers.toml says where assembly is left. */
 #include <stdio.h>
 #include <stdlib.h>
 

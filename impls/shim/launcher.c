@@ -20,6 +20,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -417,6 +418,20 @@ static bool give_up_privileges(void)
     return prctl(PR_SET_NO_NEW_PRIVS, 1ul, 0ul, 0ul, 0ul) == 0;
 }
 
+/* Nobody is left to stop a program that never returns once the suite is gone. The setting survives exec. */
+static bool die_with_parent(void)
+{
+    pid_t parent = getppid();
+
+    if (prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL, 0ul, 0ul, 0ul) != 0) {
+        return false;
+    }
+    if (getppid() != parent) {
+        exit(STATUS_USAGE);
+    }
+    return true;
+}
+
 /* ---- the command line ---- */
 
 static _Noreturn void wrong_use(const char *what, const char *value)
@@ -530,6 +545,7 @@ int main(int argc, char **argv)
     if (options.probe) {
         return probe(&options);
     }
+    demand(&options, die_with_parent(), "the parent-death signal");
     demand(&options, limit_resources(&options), "resource limits");
     demand(&options, give_up_privileges(), "no_new_privs");
     demand(&options, confine_files(&options), "landlock");

@@ -350,7 +350,7 @@ int session_run_case(uint64_t index)
     for (unsigned i = 0; i < NUM_SLOTS; i++) {
         slots[i].placed = 0;
     }
-    uint8_t *statuses = batch.statuses + c.first_op;
+    uint8_t *statuses = batch.statuses + c.first_op, status;
     for (uint32_t i = 0; wrong == NULL && i < c.num_ops; i++) {
         wrong = batch_op(c.first_op + i, &o);
         wrong = wrong != NULL ? wrong : op_bounds(&o, &c);
@@ -358,7 +358,10 @@ int session_run_case(uint64_t index)
             break;
         }
         batch_mark(index, c.first_op + i);
-        if (run_op(&c, &o, &statuses[i]) || registers_changed()) {
+        /* The status goes into the results when the subject is back: while it runs they may be read-only. */
+        int departed = run_op(&c, &o, &status);
+        statuses[i] = status;
+        if (departed || registers_changed()) {
             batch_record(index, &found);
             return 1;
         }

@@ -178,7 +178,7 @@ thunk_common:
     fldz                                /* overflows, and says so, unless the register stack is empty */
     fstp %st(0)
     fnstsw %ax
-    testl $0x3841, %eax                 /* top of stack, stack fault, invalid operation */
+    testl $0x3840, %eax                 /* top of stack, stack fault; other exceptions are the subject's own */
     je 8f
     fninit
     fldcw saved_x87(%rip)

@@ -19,6 +19,7 @@ from crosslane.buildcache import cache_folder, store_text
 from crosslane.checks import Check, judge_all
 from crosslane.conduct import conduct
 from crosslane.errors import HarnessFault
+from crosslane.memory import keep_freed_memory
 from crosslane.plan import AlgorithmPlan
 from crosslane.records import AlgorithmResult, CellResult
 
@@ -53,6 +54,7 @@ def _begin_worker(channel: Any) -> None:
     """In a worker: progress goes to ``channel``; an interrupt from the keyboard is the parent's to handle."""
     global _QUEUE  # noqa: PLW0603 - an initializer of a process pool has no other way to hand something on
     _QUEUE = channel
+    keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -78,7 +80,7 @@ def _drain(channel: Any, progress: Progress, stop: threading.Event, tell: Callab
 
 
 def run_plans(
-    plans: Sequence[AlgorithmPlan], *, num_workers: int, tell: Callable[[Progress], None] = lambda progress: None
+    plans: Sequence[AlgorithmPlan], *, num_workers: int, tell: Callable[[Progress], None] = lambda _: None
 ) -> list[AlgorithmResult]:
     """Run all plans, the longest first, on ``num_workers`` processes; results in the order of the plans.
 

@@ -43,11 +43,14 @@ def load_checks(root: Path) -> tuple[Check, ...]:
         if spec is None or spec.loader is None:
             raise BadInput(f"{path}: is no Python file that can be loaded")
         module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        judge = getattr(module, "judge", None)
-        if not callable(judge) or not module.__doc__:
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise BadInput(f"{path}: cannot be loaded ({type(error).__name__}: {error}); correct the file") from error
+        judge, sentence = getattr(module, "judge", None), (module.__doc__ or "").strip()
+        if not callable(judge) or not sentence:
             raise BadInput(f"{path}: a check has a docstring of one sentence and a function judge(cell) -> Outcome")
-        checks.append(Check(path.stem, module.__doc__.strip().splitlines()[0], judge))
+        checks.append(Check(path.stem, sentence.splitlines()[0], judge))
     if not checks:
         raise BadInput(f"{root / 'conformance' / 'checks'}: there is no check; restore the folder from the repository")
     return tuple(checks)

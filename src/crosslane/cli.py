@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import sys
 import time
+import traceback
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 
+from crosslane.bench import bench_command
 from crosslane.data import data_root
-from crosslane.errors import BadInput, CrosslaneError
+from crosslane.errors import BadInput, CrosslaneError, HarnessFault
 from crosslane.lanes import lanes_for_host
 from crosslane.model import Registry
 from crosslane.plan import DEFAULT_SEED, Counts, Selection
@@ -167,10 +169,25 @@ def check(
     sys.exit(run_job(job, console, json_file, tuple(str(folder) for folder in impls)))
 
 
+@click.command()
+@_impls_option
+def harness(impls: tuple[Path, ...]) -> None:
+    """Measure the suite itself: overhead over a bare loop of the same calls, and throughput."""
+    from crosslane.harness import report_harness  # noqa: PLC0415 - numpy and the engine are for those that need them
+
+    sys.exit(0 if report_harness(_registry(impls), click.echo) else 1)
+
+
+cli.add_command(bench_command)
+bench_command.add_command(harness, "harness")
+
+
 @cli.command()
 @click.argument("case_id")
 @_selection_options
-@click.option("--results", "results_file", type=click.Path(path_type=Path), help="Results of the run that had the case.")
+@click.option(
+    "--results", "results_file", type=click.Path(path_type=Path), help="Results of the run that had the case."
+)
 @_impls_option
 @_sandbox_option
 def repro(
@@ -202,28 +219,32 @@ def repro(
 
 def _lanes_of(registry: Registry, patterns: tuple[str, ...]) -> tuple[str, ...]:
     """The lanes that the patterns name, else the native ones."""
-    named = [lane.name for lane in lanes_for_host(registry) if any(f"@{lane.name}" in text for text in patterns)]
-    return tuple(named or [lane.name for lane in lanes_for_host(registry) if lane.runner == "native"])
+    lanes = lanes_for_host(registry)
+    wanted = [text.rpartition("@")[2] for text in patterns if "@" in text]
+    named = [lane.name for lane in lanes if any(fnmatchcase(lane.name, text) for text in wanted)]
+    return tuple(named or [lane.name for lane in lanes if lane.runner == "native"])
 
 
-def _handled(function: Callable[[], None]) -> Callable[[], None]:
-    """Turns errors into one sentence and an exit status."""
-
-    @functools.wraps(function)
-    def run() -> None:
-        try:
-            function()
-        except CrosslaneError as error:
-            click.echo(f"crosslane: {error}", err=True)
-            sys.exit(error.exit_status)
-        except KeyboardInterrupt:
-            click.echo("crosslane: interrupted", err=True)
-            sys.exit(130)
-
-    return run
-
-
-@_handled
 def main() -> None:
-    """Entry point of the command ``crosslane``."""
-    cli(standalone_mode=True)
+    """Entry point of the command ``crosslane``: turns every way to end into a sentence and an exit status."""
+    try:
+        status = cli.main(standalone_mode=False)
+    except CrosslaneError as error:
+        click.echo(f"crosslane: {error}", err=True)
+        status = error.exit_status
+    except click.ClickException as error:
+        error.show()
+        status = BadInput.exit_status
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("crosslane: interrupted", err=True)
+        status = 130
+    except OSError as error:
+        click.echo(
+            f"crosslane: {error.filename or 'the system'}: {error.strerror}: remedy that and run again", err=True
+        )
+        status = HarnessFault.exit_status
+    except Exception:  # noqa: BLE001 - status 1 would say that an implementation departs
+        traceback.print_exc()
+        click.echo("crosslane: the suite itself failed, as said above: please report it", err=True)
+        status = HarnessFault.exit_status
+    sys.exit(status)

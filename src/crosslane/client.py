@@ -88,14 +88,24 @@ class Shim:
         """Start ``command`` (launcher, runner and program) and open it; raises ShimDied or HarnessFault."""
         self._opening = opening
         fds = [memory.fd for memory in (opening.batch, opening.results) if memory is not None]
-        self._process = subprocess.Popen(
-            list(command),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            pass_fds=fds,
-        )
+        self._stderr, stderr = os.pipe()
+        os.set_blocking(self._stderr, False)
+        os.set_blocking(stderr, False)  # a talkative subject loses its words instead of waiting for a reader
+        try:
+            self._process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                bufsize=0,
+                pass_fds=fds,
+                process_group=0,  # Ctrl-C is for the engine, which ends its shims: it must not look like their crash
+            )
+        except OSError as error:
+            os.close(self._stderr)
+            raise HarnessFault(f"cannot start {command[0]} ({error.strerror}): run `crosslane build` again") from error
+        finally:
+            os.close(stderr)
         try:
             self.hello = wire.decode_hello(self._receive(Kind.HELLO, HELLO_TIMEOUT_S))
             self._send(
@@ -120,7 +130,9 @@ class Shim:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     @property
@@ -159,10 +171,13 @@ class Shim:
 
     def _reap(self) -> None:
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+        for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
+        if self._stderr >= 0:
+            os.close(self._stderr)
+            self._stderr = -1
 
     def _send(self, message: bytes) -> None:
         assert self._process.stdin is not None
@@ -220,9 +235,7 @@ class Shim:
             self._process.kill()
         self._process.wait()
         said = ""
-        if self._process.stderr is not None:
-            os.set_blocking(self._process.stderr.fileno(), False)
-            with contextlib.suppress(OSError):
-                said = (self._process.stderr.read(4096) or b"").decode("utf-8", "replace").strip()
+        with contextlib.suppress(OSError):
+            said = os.read(self._stderr, 4096).decode("utf-8", "replace").strip()
         self._reap()
         return ShimDied(self._process.returncode, said, stalled=stalled)

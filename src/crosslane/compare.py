@@ -40,7 +40,10 @@ class Departure:
 
 @dataclass(frozen=True)
 class Comparison:
-    """``comparisons`` counts messages judged; ``num_departed`` cases, of which the first are described."""
+    """``comparisons`` counts messages judged; ``num_departed`` cases, of which the first are described.
+
+    ``not_run`` are cases that nobody can judge: the subject did not come to them, or the oracle did not answer.
+    """
 
     comparisons: int
     num_departed: int
@@ -49,14 +52,23 @@ class Comparison:
 
 
 def _from_record(batch: Batch, results: Results, index: int) -> Departure:
+    """What the shim recorded. A record that no shim writes was written over, which is a departure of its own."""
     record = results.cases[index]
     op = int(record["op"]) - int(batch.cases["first_op"][index])
+    op = min(max(0, op), max(0, int(batch.cases["num_ops"][index]) - 1))
+    try:
+        verdict, symptom = Verdict(int(record["verdict"])), Symptom(int(record["symptom"]))
+        buffer = Buffer(int(record["buffer"]))
+    except ValueError:
+        return Departure(
+            index, Verdict.CRASH, Symptom.GUARD_WRITE, op, Buffer.RESULTS, 32 * index, 0, 0, 0, b"", record.tobytes()
+        )
     return Departure(
         case=index,
-        verdict=Verdict(int(record["verdict"])),
-        symptom=Symptom(int(record["symptom"])),
-        op=max(0, op),
-        buffer=Buffer(int(record["buffer"])),
+        verdict=verdict,
+        symptom=symptom,
+        op=op,
+        buffer=buffer,
         offset=int(record["offset"]),
         signal=int(record["signal"]),
         registers=int(record["registers"]),
@@ -92,6 +104,7 @@ def _first_output(batch: Batch, oracle: Results, subject: Results, index: int) -
         at = int(np.flatnonzero(ours != theirs)[0])
         data_len = int(record["in_len"]) if record["kind"] == OpKind.UPDATE else length
         in_iv = at >= data_len and bool(record["flags"] & Flag.OBSERVE_IV)
+        end = at + 16 if in_iv else min(at + 16, data_len)
         return Departure(
             case=index,
             verdict=Verdict.DISAGREE,
@@ -102,8 +115,8 @@ def _first_output(batch: Batch, oracle: Results, subject: Results, index: int) -
             signal=0,
             registers=0,
             pc=0,
-            expected=ours[at : at + 16].tobytes(),
-            got=theirs[at : at + 16].tobytes(),
+            expected=ours[at:end].tobytes(),
+            got=theirs[at:end].tobytes(),
         )
     return None
 
@@ -126,12 +139,13 @@ def _suspects(batch: Batch, oracle: Results, subject: Results, ran: NDArray[np.b
 def compare(batch: Batch, oracle: Results, subject: Results, *, limit: int = 16) -> Comparison:
     """Judge every case of ``batch``; at most ``limit`` departures of each kind are described, the rest counted."""
     verdicts = subject.cases["verdict"]
-    not_run = int((verdicts == Verdict.NOT_RUN).sum())
-    comparisons = int(batch.messages[verdicts != Verdict.NOT_RUN].sum())
+    answered = oracle.cases["verdict"] == Verdict.RAN
+    unjudged = (verdicts == Verdict.NOT_RUN) | ((verdicts == Verdict.RAN) & ~answered)
+    comparisons = int(batch.messages[~unjudged].sum())
     clean = np.array_equal(oracle.statuses, subject.statuses) and np.array_equal(oracle.out, subject.out)
-    if clean and bool((verdicts == Verdict.RAN).all()):
+    if clean and bool((verdicts == Verdict.RAN).all() and answered.all()):
         return Comparison(comparisons, 0, (), 0)
-    ran = (verdicts == Verdict.RAN) & (oracle.cases["verdict"] == Verdict.RAN)
+    ran = (verdicts == Verdict.RAN) & answered
     ended = np.flatnonzero((verdicts != Verdict.RAN) & (verdicts != Verdict.NOT_RUN))
     suspects = _suspects(batch, oracle, subject, ran)
     departures: list[Departure] = []
@@ -152,4 +166,4 @@ def compare(batch: Batch, oracle: Results, subject: Results, *, limit: int = 16)
         elif num_departed >= 64 * limit:
             num_departed += len(ended) + len(suspects) - num_departed
             break
-    return Comparison(comparisons, num_departed, tuple(departures), not_run)
+    return Comparison(comparisons, num_departed, tuple(departures), int(unjudged.sum()))

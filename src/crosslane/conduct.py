@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from crosslane import wire
+from crosslane.client import SharedMemory
 from crosslane.compare import Departure, compare
 from crosslane.confirm import confirm
 from crosslane.describe import departure_text
@@ -21,7 +22,6 @@ from crosslane.generate import generate_batch, select_cases
 from crosslane.manifest import CaseId
 from crosslane.plan import AlgorithmPlan, CellPlan
 from crosslane.records import AlgorithmResult, CellResult, Finding, State
-from crosslane.client import SharedMemory
 from crosslane.wire import Batch, Hello, Opened, Results, Watch, class_name
 
 __all__ = ["Notify", "conduct"]
@@ -46,6 +46,7 @@ class _Desk:
     comparisons: int = 0
     num_vectors: int = 0
     num_departed: int = 0
+    not_run: int = 0
     findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
     confirmed: dict[tuple[object, ...], int] = field(default_factory=dict)
 
@@ -59,7 +60,7 @@ class _Desk:
         self.executor.close()
 
 
-def conduct(plan: AlgorithmPlan, notify: Notify = lambda count: None) -> AlgorithmResult:
+def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmResult:
     """Run every cell of an algorithm; a cell whose shim breaks the protocol is void, the others go on."""
     begun = time.monotonic()
     cpu_before = _cpu_s()
@@ -69,7 +70,7 @@ def conduct(plan: AlgorithmPlan, notify: Notify = lambda count: None) -> Algorit
     notes: list[str] = []
     try:
         for desk in desks:
-            _open(desk)
+            _open(desk, plan.manifest.block_len)
         _run_vectors(plan, desks, memory, notify)
         _run_batches(plan, desks, oracle, memory, notify)
     except HarnessFault as fault:
@@ -98,11 +99,19 @@ def _cpu_s() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def _open(desk: _Desk) -> None:
+def _open(desk: _Desk, block_len: int) -> None:
     try:
         shim = desk.executor.open()
     except HarnessFault as fault:
         desk.fail(fault)
+        return
+    if not shim.opened.declined and shim.opened.block_len != block_len:
+        desk.fail(
+            HarnessFault(
+                f"{desk.plan.station.symbol} says block_len {shim.opened.block_len}, but cipher.toml says {block_len}: "
+                "correct its struct subject_leaf"
+            )
+        )
         return
     desk.hello, desk.opened = shim.hello, shim.opened
     desk.state = "declined" if shim.opened.declined else "ran"
@@ -131,10 +140,11 @@ def _judge_vectors(desk: _Desk, directed: DirectedBatch, results: Results) -> No
     desk.comparisons += found.comparisons
     desk.num_vectors += found.comparisons
     desk.num_departed += found.num_departed
+    desk.not_run += found.not_run
     for departure in found.departures:
         one = np.array([departure.case])
         answer = (select_cases(directed.batch, one), _select_results(directed, departure.case))
-        _confirm(desk, directed.batch, departure, answer, directed.names[departure.case])
+        _confirm(desk, directed.batch, departure, answer, directed.names.__getitem__)
 
 
 def _select_results(directed: DirectedBatch, case: int) -> Results:
@@ -144,11 +154,16 @@ def _select_results(directed: DirectedBatch, case: int) -> Results:
     start = int(offsets[first])
     end = int(offsets[first + count]) if first + count < len(offsets) else batch.out_len
     return Results(
-        expected.header, expected.cases[case : case + 1], expected.statuses[first : first + count], expected.out[start:end]
+        expected.header,
+        expected.cases[case : case + 1],
+        expected.statuses[first : first + count],
+        expected.out[start:end],
     )
 
 
-def _run_batches(plan: AlgorithmPlan, desks: list[_Desk], oracle: Executor, memory: SharedMemory, notify: Notify) -> None:
+def _run_batches(
+    plan: AlgorithmPlan, desks: list[_Desk], oracle: Executor, memory: SharedMemory, notify: Notify
+) -> None:
     per_case = plan.manifest.messages_per_session
     most = max((desk.plan.comparisons for desk in desks if desk.alive), default=0)
     done, number = 0, 0
@@ -177,8 +192,7 @@ def _prefix(batch: Batch, count: int) -> Batch:
     """The first cases of a batch, in place: operations and outputs are the first ones too."""
     if count == len(batch):
         return batch
-    num_ops = int(batch.cases["first_op"][count])
-    return Batch(batch.cases[:count], batch.ops, batch.blob, batch.out_len, batch.messages[:count]) if num_ops else batch
+    return Batch(batch.cases[:count], batch.ops, batch.blob, batch.out_len, batch.messages[:count])
 
 
 def _finish(plan: AlgorithmPlan, desk: _Desk, batch: Batch, reference: Results, number: int, notify: Notify) -> None:
@@ -189,13 +203,16 @@ def _finish(plan: AlgorithmPlan, desk: _Desk, batch: Batch, reference: Results, 
         return
     if len(batch) < len(results.cases):
         reference, results = _cut(batch, reference, results)
+    def name(case: int) -> str:
+        return str(CaseId(plan.manifest.digest, number, case))
+
     found = compare(batch, reference, results)
     desk.comparisons += found.comparisons
     desk.num_departed += found.num_departed
+    desk.not_run += found.not_run
     notify(found.comparisons)
     for departure in found.departures:
-        case_id = str(CaseId(plan.manifest.digest, number, departure.case))
-        _confirm(desk, batch, departure, plan.oracle, case_id)
+        _confirm(desk, batch, departure, plan.oracle, name)
 
 
 def _cut(batch: Batch, reference: Results, results: Results) -> tuple[Results, Results]:
@@ -212,8 +229,13 @@ def _cut(batch: Batch, reference: Results, results: Results) -> tuple[Results, R
 
 
 def _confirm(
-    desk: _Desk, batch: Batch, departure: Departure, oracle: Station | tuple[Batch, Results], case_id: str
+    desk: _Desk,
+    batch: Batch,
+    departure: Departure,
+    oracle: Station | tuple[Batch, Results],
+    name: Callable[[int], str],
 ) -> None:
+    """Look at a departure again and keep it; ``name`` gives the id of a case of ``batch``."""
     key = departure.key
     desk.confirmed[key] = desk.confirmed.get(key, 0) + 1
     if desk.confirmed[key] > MAX_CONFIRMED:
@@ -228,10 +250,8 @@ def _confirm(
     if found_key in desk.findings:
         _count(desk, found_key)
         return
-    if seen.case != departure.case and ":" not in case_id:
-        case_id = case_id.rpartition("-")[0] + f"-{seen.case}"
     text = departure_text(batch, seen, desk.plan.arch)
-    desk.findings[found_key] = Finding(case_id, seen.verdict.name.lower(), seen.symptom.name.lower(), repeats, 1, text)
+    desk.findings[found_key] = Finding(name(seen.case), seen.verdict.name.lower(), seen.symptom.name.lower(), repeats, 1, text)
 
 
 def _count(desk: _Desk, key: tuple[object, ...]) -> None:
@@ -256,7 +276,7 @@ def _result(desk: _Desk) -> CellResult:
         reason=desk.reason,
         comparisons=desk.comparisons,
         wanted=0 if desk.state == "declined" else desk.plan.comparisons,
-        skipped=desk.executor.skipped,
+        skipped=desk.not_run,
         num_vectors=desk.num_vectors,
         num_departed=desk.num_departed,
         findings=tuple(desk.findings.values()),

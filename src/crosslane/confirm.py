@@ -42,11 +42,9 @@ def confirm(
     for found in again.departures:
         if found.key == departure.key:
             return replace(found, case=departure.case), "alone"
-    before = list(range(departure.case + 1))
-    part = select_cases(batch, np.array(before))
-    locked = execute_alone(subject, part, strict=True)
-    reference = execute_alone(oracle, part, watch=Watch(0)) if isinstance(oracle, Station) else locked
-    for found in compare(part, reference, locked).departures:
+    locked = execute_alone(subject, batch, strict=True)  # all of it: a culprit may also stand behind its victim
+    reference = execute_alone(oracle, batch, watch=Watch(0)) if isinstance(oracle, Station) else locked
+    for found in compare(batch, reference, locked).departures:
         if found.buffer in (Buffer.RESULTS, Buffer.BATCH) or found.key == departure.key:
             return found, "in_batch"
     return departure, "flaky"

@@ -26,6 +26,8 @@ def _op_name(batch: Batch, case: int, op: int) -> str:
     ops = batch.ops[first : first + op + 1]
     kind = OpKind(int(ops[-1]["kind"]))
     message = int((ops["kind"] == OpKind.SETIV).sum())
+    if kind in (OpKind.SETKEY, OpKind.REINIT):
+        return f"{kind.name.lower()} before message {message + 1}"
     if kind is not OpKind.UPDATE:
         return f"{kind.name.lower()}" + (f" of message {message}" if message else "")
     since = int((ops["kind"] == OpKind.SETIV).nonzero()[0][-1]) if message else 0
@@ -46,7 +48,16 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+def _status_name(value: bytes) -> str:
+    try:
+        return Status(value[0]).name.lower()
+    except (ValueError, IndexError):
+        return f"status {value.hex()}" if value else "nothing"
+
+
 def _where(departure: Departure) -> str:
+    if departure.buffer is Buffer.NONE:
+        return f"at address {departure.offset:#x}"
     offset = departure.offset
     place = f"{-offset} bytes before" if offset < 0 else f"{offset} bytes from the start of"
     return f"{place} {_BUFFERS[departure.buffer]}"
@@ -55,26 +66,46 @@ def _where(departure: Departure) -> str:
 def departure_text(batch: Batch, departure: Departure, arch: str) -> str:
     """One sentence that says what departed, and where."""
     where = _op_name(batch, departure.case, departure.op)
+    if departure.verdict in (Verdict.CRASH, Verdict.HANG, Verdict.VOID) and departure.symptom is Symptom.NONE:
+        return f"{where} {_ended_text(departure)}"
+    if departure.symptom in (Symptom.OUTPUT, Symptom.IV):
+        return _answer_text(departure, where)
+    return _watched_text(departure, where, arch)
+
+
+def _watched_text(departure: Departure, where: str, arch: str) -> str:
+    """What a watcher saw."""
+    buffer = _BUFFERS.get(departure.buffer, "an unknown buffer")
     if departure.symptom in (Symptom.GUARD_READ, Symptom.GUARD_WRITE):
         doing = "reads" if departure.symptom is Symptom.GUARD_READ else "writes"
-        return f"{where} {doing} where it may not, {_where(departure)} ({_signal_name(departure.signal)})"
+        by = f" ({_signal_name(departure.signal)})" if departure.signal else ""
+        return f"{where} {doing} where it may not, {_where(departure)}{by}"
     if departure.symptom is Symptom.CANARY:
         return f"{where} changes memory {_where(departure)}"
     if departure.symptom is Symptom.INPUT:
-        return f"{where} changes byte {departure.offset} of {_BUFFERS[departure.buffer]}, which is only read"
+        return f"{where} changes byte {departure.offset} of {buffer}, which is only read"
     if departure.symptom is Symptom.CONTEXT:
-        return f"byte {departure.offset} of {_BUFFERS[departure.buffer]} changed outside an accepted setkey"
+        return f"byte {departure.offset} of {buffer} changed outside an accepted setkey"
     if departure.symptom is Symptom.ABI:
         return f"{where} does not keep {_register_names(departure.registers, arch)}"
+    return f"{where} departs: {departure.verdict.name.lower()}, {departure.symptom.name.lower()}"
+
+
+def _ended_text(departure: Departure) -> str:
+    """How the process ended."""
     if departure.verdict is Verdict.HANG:
-        return f"{where} does not come back (3 s of CPU time)"
-    if departure.verdict is Verdict.CRASH:
-        how = f"with {_signal_name(departure.signal)}" if departure.signal else "by ending the process"
-        at = f" at address {departure.offset:#x}" if departure.offset else ""
-        return f"{where} crashes {how}{at}"
+        return "does not come back (3 s of CPU time)"
+    if departure.verdict is Verdict.VOID:
+        return "could not be judged: the shim gave up on it"
+    how = f"with {_signal_name(departure.signal)}" if departure.signal else "by ending the process"
+    at = f" at address {departure.offset:#x}" if departure.offset else ""
+    return f"crashes {how}{at}"
+
+
+def _answer_text(departure: Departure, where: str) -> str:
+    """How the answer differs from the oracle's."""
     if departure.buffer is Buffer.NONE:
-        expected, got = (Status(value[0]).name.lower() for value in (departure.expected, departure.got))
-        return f"{where} answers {got}, expected {expected}"
+        return f"{where} answers {_status_name(departure.got)}, expected {_status_name(departure.expected)}"
     return (
         f"byte {departure.offset} of {_BUFFERS[departure.buffer]} after {where} differs: "
         f"got {departure.got.hex()}, expected {departure.expected.hex()}"

@@ -60,7 +60,16 @@ class DirectedBuilder:
         )  # fmt: skip
 
     def add(
-        self, name: str, *, decrypting: bool, key: bytes, iv: bytes, data: bytes, answer: bytes, repeats: int, layout: _Layout
+        self,
+        name: str,
+        *,
+        decrypting: bool,
+        key: bytes,
+        iv: bytes,
+        data: bytes,
+        answer: bytes,
+        repeats: int,
+        layout: _Layout,
     ) -> None:
         """Add a session of one message that must turn ``data`` into ``answer`` (after ``repeats`` rounds)."""
         first = len(self._ops)
@@ -97,7 +106,9 @@ def _add_vector(builder: DirectedBuilder, file: VectorFile, vector: Vector) -> N
             wanted = vector.direction in ("both", "decrypt" if decrypting else "encrypt")
             if not wanted or (decrypting and repeats > _MAX_ITERATIONS_BOTH_WAYS):
                 continue
-            source, answer = (vector.ciphertext, vector.plaintext) if decrypting else (vector.plaintext, vector.ciphertext)
+            source, answer = (
+                (vector.ciphertext, vector.plaintext) if decrypting else (vector.plaintext, vector.ciphertext)
+            )
             way = "decrypt" if decrypting else "encrypt"
             builder.add(
                 f"{file.source}:{vector.id}:{way}" + (":in_place" if number else ""),

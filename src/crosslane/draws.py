@@ -43,6 +43,9 @@ def take_bits(words: U64, shift: int, count: int) -> NDArray[np.int64]:
 
 
 def below(words: U64, shift: int, limit: int | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers in [0, limit) from 32 bits of each word, by multiplication (limits up to 2^31, bias below 2^-10 of it)."""
+    """Numbers in [0, limit) from the 32 bits of each word from bit ``shift`` on, by multiplication.
+
+    ``limit`` is at most 2^32; no number is more likely than another by more than limit / 2^32.
+    """
     bits = (words >> np.uint64(shift)) & np.uint64(0xFFFFFFFF)
     return ((bits * np.asarray(limit, np.uint64)) >> np.uint64(32)).astype(np.int64)

@@ -13,13 +13,17 @@ from crosslane.draws import U64, Draws, below, take_bits
 from crosslane.manifest import Manifest
 from crosslane.wire import CASE, OP, Batch, Flag, OpKind
 
-__all__ = ["generate_batch", "select_cases"]
+__all__ = ["generate_batch", "output_lens", "select_cases"]
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _NUM_SLOTS = 4
-_SPAN_EMPTY_KEY_LEN = 3
+_SPARE_LEN = 3
+"""Illegal keys and ivs go this many bytes beyond the longest legal one."""
+_POOL_LEN = 32768
+"""Every piece of data is a window, at a random byte, of a pool of random bytes: the pool stays in the caches of the
+shims that read it, and drawing fresh bytes for every message would cost more than all the rest of generation."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class _Messages:
 def generate_batch(manifest: Manifest, number: int) -> Batch:
     """Batch ``number`` of a manifest: the same bytes on every machine."""
     draws = Draws(manifest.digest, number)
-    messages = _draw_messages(manifest, number, draws)
+    messages = _fixed_messages(manifest) if manifest.fixed_len else _draw_messages(manifest, number, draws)
     return _Writer(manifest, messages, draws).batch()
 
 
@@ -51,19 +55,29 @@ def _ranks(selected: Mask, number: int) -> Ints:
 
 
 def _draw_lengths(manifest: Manifest, number: int, families: dict[str, Mask], words: U64) -> Ints:
-    grid, sizes = steer.length_grid(manifest), steer.size_grid(manifest)
+    grid, (sizes, large_sizes) = steer.length_grid(manifest), steer.size_grid(manifest)
     length = grid[below(words, 0, len(grid))]
     selected = families["lengths"]
     length[selected] = grid[_ranks(selected, number) % len(grid)]
     selected = families["sizes"]
-    usual = len(sizes) - len(sizes[sizes >= 1024])
-    walked = sizes[_ranks(selected, number) % usual] if usual else sizes[_ranks(selected, number) % len(sizes)]
-    large = take_bits(words[selected], 40, 4) == 0
-    walked = np.where(large, sizes[below(words[selected], 0, len(sizes))], walked)
+    walked = sizes[_ranks(selected, number) % len(sizes)]
+    large = take_bits(words[selected], 40, 6) == 0
+    walked = np.where(large, large_sizes[below(words[selected], 0, len(large_sizes))], walked)
     if number == 0 and len(walked):
         walked[-1] = steer.LARGEST
     length[selected] = walked
     return length
+
+
+def _fixed_messages(manifest: Manifest) -> _Messages:
+    """Messages of one length, each in one piece, under the session's first key."""
+    count = manifest.sessions_per_batch * manifest.messages_per_session
+    nothing, never = np.zeros(count, np.int64), np.zeros(count, bool)
+    first = np.arange(count) % manifest.messages_per_session == 0
+    length = np.full(count, manifest.fixed_len, np.int64)
+    pieces = np.zeros((count, 5), np.int64)
+    pieces[:, 0] = length
+    return _Messages(nothing - 1, first, length, nothing + 1, pieces, first, never, never, never, never)
 
 
 def _draw_messages(manifest: Manifest, number: int, draws: Draws) -> _Messages:
@@ -77,8 +91,11 @@ def _draw_messages(manifest: Manifest, number: int, draws: Draws) -> _Messages:
     words = draws.table(count, 7)
     length = _draw_lengths(manifest, number, families, words[0])
     refusals = families["refusals"]
+    illegal = refusals & (take_bits(words[1], 0, 2) == 0)
     if manifest.partial == "refused":
-        length = length + np.where(refusals & (take_bits(words[1], 0, 2) == 0), 1 + below(words[1], 32, manifest.block_len - 1), 0)
+        length = length + np.where(illegal, 1 + below(words[1], 32, manifest.block_len - 1), 0)
+    elif manifest.min_len_blocks:
+        length = np.where(illegal, below(words[1], 32, manifest.min_len_blocks * manifest.block_len), length)
     first = np.arange(count) % per_session == 0
     if manifest.split == "none":
         num_pieces = np.ones(count, np.int64)
@@ -103,6 +120,10 @@ def _draw_messages(manifest: Manifest, number: int, draws: Draws) -> _Messages:
     )
 
 
+def _whole_words(length: int) -> int:
+    return (length + _SPARE_LEN + 7) // 8 * 8
+
+
 def _exclusive(lengths: Ints) -> Ints:
     return np.cumsum(lengths) - lengths
 
@@ -122,9 +143,8 @@ class _Writer:
         total = int(self.num_ops.sum())
         self.ops = np.zeros(total, OP)
         self.table = self.ops.view("<u8").reshape(total, 6)  # head, in_off, in_len, out_off, aux0, aux1
-        cloned = np.cumsum(m.clone)
-        before = cloned - m.clone
-        start = np.repeat(before[m.first], manifest.messages_per_session)
+        before: Ints = np.cumsum(m.clone) - m.clone
+        start: Ints = np.repeat(before[m.first], manifest.messages_per_session)
         self.slot = (before - start) % _NUM_SLOTS
         self.head = np.zeros(total, np.uint64)
 
@@ -132,14 +152,15 @@ class _Writer:
         m, manifest = self.messages, self.manifest
         key_words = self.draws.table(int(m.setkey.sum()), 2)
         key_lens = self._key_lens(key_words[0])
-        key_stride = max(*manifest.key_lens, 1) * manifest.num_keys + manifest.key_extra_len + _SPAN_EMPTY_KEY_LEN
-        iv_stride = max(manifest.iv_lens, default=0) + 1
+        key_stride = _whole_words(max(*manifest.key_lens, 1) * manifest.num_keys + manifest.key_extra_len)
+        iv_stride = _whole_words(max(manifest.iv_lens, default=0))
         num_keys, num_messages = len(key_lens), len(m.length)
         iv_at, data_at = num_keys * key_stride, num_keys * key_stride + num_messages * iv_stride
-        blob = self.draws.data(data_at + int(m.length.sum()))
+        pool_len = _POOL_LEN + int(m.length.max(initial=0))
+        blob = self.draws.data(data_at + pool_len)
         keys = blob[:iv_at].reshape(num_keys, key_stride)
         steer.steer_keys(key_words[1], keys, key_lens)
-        self._steer_ivs(blob[iv_at:data_at].reshape(num_messages, iv_stride))
+        self._steer_ivs(blob[iv_at:data_at].view(np.uint64).reshape(num_messages, iv_stride // 8))
         self._write_setkeys(key_lens, key_stride)
         self._write_setivs(iv_at, iv_stride)
         out_len = self._write_updates(data_at)
@@ -156,12 +177,12 @@ class _Writer:
         lens = legal[below(words, 0, len(legal))] * manifest.num_keys + manifest.key_extra_len
         longest = int(legal.max()) * manifest.num_keys + manifest.key_extra_len
         whole = set((legal * manifest.num_keys + manifest.key_extra_len).tolist())
-        illegal = np.array([n for n in range(longest + _SPAN_EMPTY_KEY_LEN + 1) if n not in whole])
+        illegal = np.array([n for n in range(longest + _SPARE_LEN + 1) if n not in whole])
         bad = m.bad_key[m.setkey]
         lens[bad] = illegal[below(words[bad], 32, len(illegal))]
         return lens
 
-    def _steer_ivs(self, ivs: NDArray[np.uint8]) -> None:
+    def _steer_ivs(self, ivs: U64) -> None:
         manifest, m = self.manifest, self.messages
         if manifest.iv not in ("counter", "index"):
             return
@@ -171,14 +192,15 @@ class _Writer:
         rows = below(words[0], 0, len(steer.counter_grid(manifest)[0]))
         rows[counters] = np.arange(int(counters.sum())) % len(steer.counter_grid(manifest)[0])
         chosen = np.flatnonzero(counters | (take_bits(words[1], 40, 2) == 0))
-        values = ivs[chosen, : manifest.block_len]
-        steer.steer_counters(manifest, rows[chosen], words[1][chosen], values)
-        ivs[chosen, : manifest.block_len] = values
+        num_words = manifest.block_len // 8
+        ivs[chosen, :num_words] = steer.steer_counters(manifest, rows[chosen], words[1][chosen], ivs[chosen, :num_words])
 
     def _layout(self, words: U64, shift: int) -> U64:
         """Edge and alignment of one buffer as two bytes: one in four at each guard page, the rest in the middle."""
         edge = np.minimum(take_bits(words, shift, 2), 2)
-        return (edge | (take_bits(words, shift + 2, 6) << 8)).astype(np.uint64)
+        align = take_bits(words, shift + 2, 6)
+        layout: U64 = (edge | (align << 8)).astype(np.uint64)
+        return layout
 
     def _put(self, at: Ints, kind: OpKind, slot: Ints, rest: U64 | int = 0) -> None:
         self.head[at] = (int(kind) | (slot << 8)).astype(np.uint64) | np.asarray(rest, np.uint64)
@@ -198,7 +220,7 @@ class _Writer:
         self._put(self.at_setiv, OpKind.SETIV, self.slot, rest)
         legal = np.array(manifest.iv_lens or (0,))
         lens = legal[below(words, 32, len(legal))]
-        wrong = take_bits(words, 16, 4)
+        wrong = take_bits(words, 16, 5)
         wrong = np.where(np.isin(wrong, legal), int(legal.max()) + 1, np.minimum(wrong, iv_stride))
         lens = np.where(m.bad_iv, wrong, lens)
         self.table[self.at_setiv, 1] = (iv_at + np.arange(len(lens)) * iv_stride).astype(np.uint64)
@@ -222,7 +244,8 @@ class _Writer:
         slot = (self.slot[owner] + after_clone) % _NUM_SLOTS
         self._put(at, OpKind.UPDATE, slot, (flags << np.uint64(16)) | layout)
         out = length + np.where(observed, manifest.block_len, 0)
-        self.table[at, 1] = (data_at + _exclusive(length)).astype(np.uint64)
+        start = below(words, 24, _POOL_LEN)
+        self.table[at, 1] = (data_at + start).astype(np.uint64)
         self.table[at, 2] = length.astype(np.uint64)
         self.table[at, 3] = _exclusive(out).astype(np.uint64)
         return int(out.sum())
@@ -231,7 +254,8 @@ class _Writer:
         if self.manifest.iv_out == "next":
             return np.ones(len(done), bool)
         if self.manifest.iv_out == "next_whole":
-            return done % self.manifest.block_len == 0
+            whole: Mask = done % self.manifest.block_len == 0
+            return whole
         return np.zeros(len(done), bool)
 
     def _write_rest(self) -> None:
@@ -271,15 +295,19 @@ def select_cases(batch: Batch, indexes: Ints) -> Batch:
     blob = batch.blob[source]
     ops["in_off"] = new_starts
     outs = output_lens(batch, which)
-    ops["out_off"] = np.where(outs > 0, _exclusive(outs), 0)
+    ops["out_off"] = np.where(_writes(ops), _exclusive(outs), 0)
     return Batch(cases, ops, blob, int(outs.sum()), batch.messages[indexes])
+
+
+def _writes(ops: NDArray[np.void]) -> Mask:
+    """Which operations have output; an empty one has its place in the output section all the same."""
+    return np.isin(ops["kind"], (int(OpKind.UPDATE), int(OpKind.TAG)))
 
 
 def output_lens(batch: Batch, which: Ints) -> Ints:
     """Output bytes of each of the operations ``which``: the distance to the next operation's output."""
     ops = batch.ops
-    writes = np.isin(ops["kind"], (int(OpKind.UPDATE), int(OpKind.TAG)))
-    at = np.flatnonzero(writes)
+    at = np.flatnonzero(_writes(ops))
     offsets = ops["out_off"][at].astype(np.int64)
     lens = np.zeros(len(ops), np.int64)
     lens[at] = np.diff(np.append(offsets, batch.out_len))

@@ -27,13 +27,29 @@ STEERING = (
     "counters", "splits", "lengths", "counters", "splits", "lengths", "refusals", "counters",
 )  # fmt: skip
 
+_LEAST = {"block_len": 1, "ways": 1, "num_keys": 1, "sessions_per_batch": 1, "messages_per_session": 1}
+_LARGEST_NUMBER = 1 << 20
+_ALLOWED = {
+    "split": ("byte", "block", "none"),
+    "partial": ("refused", "anywhere", "stealing"),
+    "iv": ("none", "random", "counter", "index", "tweak", "nonce"),
+    "iv_out": ("none", "next", "next_whole"),
+    "directions": ("encrypt", "decrypt"),
+    "policies": ("degenerate", "weak_subkey"),
+    "steering": tuple(sorted(set(STEERING))),
+}
+_NEVER_EMPTY = ("key_lens", "directions", "steering")
+
 _DIGEST_LEN = 16
 _CASE_ID = re.compile(rf"([0-9a-f]{{{_DIGEST_LEN}}})-([0-9]{{1,9}})-([0-9]{{1,9}})")
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """Facts of one algorithm's generation. ``ways`` is the widest parallel width in blocks of any implementation."""
+    """Facts of one algorithm's generation. ``ways`` is the widest parallel width in blocks of any implementation.
+
+    ``fixed_len`` is 0, or the length in bytes of every message: benchmarks measure with it.
+    """
 
     generator: int
     algorithm: str
@@ -54,6 +70,7 @@ class Manifest:
     sessions_per_batch: int
     messages_per_session: int
     steering: tuple[str, ...]
+    fixed_len: int = 0
 
     def to_json(self) -> str:
         """Canonical text: sorted keys, no spaces."""
@@ -94,7 +111,7 @@ def parse_case_id(text: str) -> CaseId:
 
 
 def manifest_for(cipher: Cipher, mode: Mode, implementations: Sequence[Implementation], seed: str) -> Manifest:
-    """The manifest of ``mode`` of ``cipher`` for a seed sentence; all ``implementations`` of the cipher set the width."""
+    """The manifest of ``mode`` of ``cipher`` for a seed; all ``implementations`` of the cipher set the width."""
     return Manifest(
         generator=GENERATOR_VERSION,
         algorithm=f"{mode.name}({cipher.name})",
@@ -122,21 +139,36 @@ def parse_manifest(text: str, where: str) -> Manifest:
     """Read a manifest's text, strictly; raises BadInput naming ``where`` it came from."""
     try:
         fields: Any = json.loads(text)
-    except ValueError as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise BadInput(f"{where}: the manifest is no JSON ({error}): run `crosslane check` again") from error
+    generator = fields.get("generator") if isinstance(fields, dict) else None
+    if isinstance(generator, int) and generator != GENERATOR_VERSION:
+        raise BadInput(
+            f"{where}: the manifest is of generator version {generator}, this engine has {GENERATOR_VERSION}: "
+            "use the revision of crosslane that wrote it"
+        )
     names = Manifest.__dataclass_fields__
     if not isinstance(fields, dict) or set(fields) != set(names):
         raise BadInput(f"{where}: a manifest has exactly the fields {', '.join(names)}: run `crosslane check` again")
-    for name, spec in names.items():
-        value = fields[name]
-        kind = str(spec.type)
-        allowed: type | tuple[type, ...] = list if kind.startswith("tuple") else int if kind == "int" else str
-        if not isinstance(value, allowed) or isinstance(value, bool):
-            raise BadInput(f"{where}: {name} = {value!r} is no {kind}: run `crosslane check` again")
-    manifest = Manifest(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
-    if manifest.generator != GENERATOR_VERSION:
+    values: dict[str, Any] = {name: _field(where, name, str(spec.type), fields[name]) for name, spec in names.items()}
+    return Manifest(**values)
+
+
+def _field(where: str, name: str, kind: str, value: object) -> object:
+    """The value of one field, lists as tuples; raises BadInput for one that no manifest of ours has."""
+    item_type = int if "int" in kind else str
+    many = kind.startswith("tuple")
+    items = value if isinstance(value, list) and many else [value]
+    if isinstance(value, list) is not many or not all(type(item) is item_type for item in items):
+        raise BadInput(f"{where}: {name} = {value!r} is no {kind}: run `crosslane check` again")
+    allowed = _ALLOWED.get(name)
+    if allowed is not None and not set(items) <= set(allowed):
+        raise BadInput(f"{where}: {name} = {value!r}, allowed are {', '.join(allowed)}: run `crosslane check` again")
+    least = _LEAST.get(name, 0)
+    if not all(least <= item <= _LARGEST_NUMBER for item in items if isinstance(item, int)):
         raise BadInput(
-            f"{where}: the manifest is of generator version {manifest.generator}, this engine has {GENERATOR_VERSION}: "
-            "use the revision of crosslane that wrote it"
+            f"{where}: {name} = {value!r}, allowed are {least} to {_LARGEST_NUMBER}: run `crosslane check` again"
         )
-    return manifest
+    if name in _NEVER_EMPTY and not items:
+        raise BadInput(f"{where}: {name} is empty, which no manifest is: run `crosslane check` again")
+    return tuple(items) if many else value

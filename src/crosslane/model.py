@@ -70,8 +70,9 @@ class Implementation:
     """One body of code for a cipher (``impls/ciphers/<cipher>/<folder>/impl.toml``).
 
     ``symbol`` is cipher and folder (``sm4_x86_64_aesni_avx``): the getter's name. ``fused`` are modes with code of
-    their own, ``paths`` the declared code paths (``ctr:wrap`` where only one mode can take it), ``ways`` the widest path in blocks. A higher ``priority`` is the
-    default of two that can run. ``origin`` is ``own`` or the absolute folder given with ``--impls``.
+    their own, ``paths`` the declared code paths (``ctr:wrap`` where only one mode can take it), ``ways`` the widest
+    path in blocks. A higher ``priority`` is the default of two that can run. ``origin`` is ``own`` or the absolute
+    folder given with ``--impls``.
     """
 
     cipher: str

@@ -16,7 +16,7 @@ from crosslane.isa import host_arch
 from crosslane.lanes import lanes_for_host
 from crosslane.manifest import Manifest, manifest_for
 from crosslane.model import Algorithm, Cell, Implementation, Lane, Registry
-from crosslane.names import select_cells
+from crosslane.names import match_cell, select_cells
 from crosslane.registry import cells, cipher_named, implementation_named, mode_named
 from crosslane.toolchain import runner_command
 
@@ -98,14 +98,14 @@ def selected_cells(registry: Registry, selection: Selection) -> tuple[list[Cell]
     offered = [cell for cell in every if cell.lane in names]
     if not selection.patterns:
         return offered, lanes
-    try:
-        chosen = select_cells(offered, selection.patterns)
-    except BadInput:
-        everywhere = select_cells(every, selection.patterns)  # names the nearest where there is none at all
-        raise BadInput(
-            f"the pattern matches cells such as {everywhere[0]}, but none in the lanes {', '.join(sorted(names))}: "
-            "name its lane with --lane"
-        ) from None
+    for pattern in selection.patterns:
+        if not any(match_cell(cell, pattern) for cell in offered):
+            elsewhere = select_cells(every, (pattern,))  # names the nearest where there is none at all
+            raise BadInput(
+                f"the pattern {pattern!r} matches cells such as {elsewhere[0]}, but none in the lanes "
+                f"{', '.join(sorted(names))}: name its lane with --lane"
+            )
+    chosen = select_cells(offered, selection.patterns)
     used = {cell.lane for cell in chosen}
     return chosen, [lane for lane in lanes if lane.name in used]
 
@@ -129,8 +129,8 @@ class _Commands:
         self.state = sandbox.probe(self._launcher)
         if require_sandbox and self.state.missing:
             raise HarnessFault(
-                f"this host refuses the sandbox layers {', '.join(self.state.missing)} and --require-sandbox was given: "
-                "run on a host that grants them, or without the option"
+                f"this host refuses the sandbox layers {', '.join(self.state.missing)} and --require-sandbox was "
+                "given: run on a host that grants them, or without the option"
             )
 
     def command(self, lane: Lane, program: Path) -> tuple[str, ...]:

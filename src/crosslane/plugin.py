@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main job as a pytest suite: test items are views of results that are computed once per algorithm.
+
+Each algorithm is an xdist group, so that one worker computes it whatever ``-n`` says; case ids, counts and verdicts are
+those of ``crosslane check``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from crosslane.checks import Check
+    from crosslane.plan import AlgorithmPlan, RunPlan
+    from crosslane.records import AlgorithmResult, CellResult
+
+__all__ = ["CellView"]
+
+_PROPERTY = "crosslane"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of ``crosslane check``, with a prefix."""
+    group = parser.getgroup("crosslane", "conformance of cipher implementations")
+    group.addoption("--crosslane-cell", action="append", default=[], help="pattern of cells, such as 'ctr(*)'")
+    group.addoption("--crosslane-lane", action="append", default=[], help="lane to run in (default: the gate's)")
+    group.addoption("--crosslane-count", type=int, default=None, help="comparisons in each cell")
+    group.addoption("--crosslane-seed", default=None, help="any sentence; it decides every case")
+    group.addoption("--crosslane-impls", action="append", default=[], help="folder of further implementations")
+
+
+@dataclass
+class _Suite:
+    """What one process knows: the plans, the checks, and the algorithms that it has run."""
+
+    run: RunPlan
+    checks: tuple[Check, ...]
+    done: dict[str, AlgorithmResult] = field(default_factory=dict)
+
+    def plan_of(self, algorithm: str) -> AlgorithmPlan:
+        return next(plan for plan in self.run.algorithms if str(plan.algorithm) == algorithm)
+
+    def result_of(self, algorithm: str, cell: str) -> CellResult:
+        from crosslane.campaign import with_judgements  # noqa: PLC0415 - pytest loads this module in every project
+        from crosslane.conduct import conduct  # noqa: PLC0415
+
+        if algorithm not in self.done:
+            self.done[algorithm] = with_judgements([conduct(self.plan_of(algorithm))], self.checks)[0]
+        return next(item for item in self.done[algorithm].cells if item.cell == cell)
+
+
+@dataclass(frozen=True)
+class CellView:
+    """One check of one cell, as a test item sees it."""
+
+    suite: _Suite
+    algorithm: str
+    cell: str
+    check: str
+
+    def judge(self) -> tuple[CellResult, bool | None, str]:
+        """The cell's result, whether the check passed, and the sentence to print where it did not."""
+        result = self.suite.result_of(self.algorithm, self.cell)
+        judgement = next(item for item in result.judgements if item.check == self.check)
+        return result, judgement.passed, f"{self.cell}: not {judgement.sentence!r}: {judgement.reason}"
+
+
+_SUITE: pytest.StashKey[_Suite] = pytest.StashKey()
+
+
+def _suite(config: pytest.Config) -> _Suite:
+    from crosslane.campaign import keep_manifests  # noqa: PLC0415
+    from crosslane.checks import load_checks  # noqa: PLC0415
+    from crosslane.data import data_root  # noqa: PLC0415
+    from crosslane.errors import CrosslaneError  # noqa: PLC0415
+    from crosslane.plan import DEFAULT_SEED, Counts, Selection, make_plans  # noqa: PLC0415
+    from crosslane.registry import load_registry  # noqa: PLC0415
+
+    if _SUITE not in config.stash:
+        count = config.getoption("--crosslane-count")
+        selection = Selection(
+            tuple(config.getoption("--crosslane-cell")), tuple(config.getoption("--crosslane-lane"))
+        )
+        try:
+            registry = load_registry(
+                data_root(), tuple(Path(folder) for folder in config.getoption("--crosslane-impls"))
+            )
+            run = make_plans(
+                registry,
+                selection,
+                seed=config.getoption("--crosslane-seed") or DEFAULT_SEED,
+                counts=Counts(count, count, count) if count else Counts(),
+            )
+            checks = load_checks(registry.root)
+        except CrosslaneError as error:
+            raise pytest.UsageError(str(error)) from error
+        keep_manifests(run.algorithms)
+        config.stash[_SUITE] = _Suite(run, checks)
+    return config.stash[_SUITE]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Keeps an algorithm's items on one worker: ``-n`` alone would spread them, and each would run it anew."""
+    if any("conformance" in str(argument) for argument in config.args) and config.getoption("dist", "no") == "load":
+        config.option.dist = "loadgroup"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One item for each check of each cell, for tests that ask for ``crosslane_view``."""
+    if "crosslane_view" not in metafunc.fixturenames:
+        return
+    suite = _suite(metafunc.config)
+    values = [
+        pytest.param(
+            CellView(suite, str(plan.algorithm), str(cell.cell), check.name),
+            id=f"{cell.cell}-{check.name}",
+            marks=pytest.mark.xdist_group(str(plan.algorithm)),
+        )
+        for plan in suite.run.algorithms
+        for cell in plan.cells
+        for check in suite.checks
+    ]
+    metafunc.parametrize("crosslane_view", values)
+
+
+@pytest.fixture
+def crosslane_judged(crosslane_view: CellView, record_property: Any) -> Iterator[tuple[bool | None, str]]:
+    """Runs the algorithm if this process has not, and hands over the judgement; the counts go into the report."""
+    result, passed, sentence = crosslane_view.judge()
+    record_property(
+        _PROPERTY,
+        {
+            "cell": result.cell,
+            "state": result.state,
+            "red": result.red,
+            "comparisons": result.comparisons,
+            "check": crosslane_view.check,
+            "passed": passed,
+            "sentence": sentence,
+        },
+    )
+    yield passed, sentence
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The same totals as ``crosslane check``, and what was not judged."""
+    cells: dict[str, dict[str, Any]] = {}
+    open_points: list[str] = []
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, value in getattr(report, "user_properties", ()):
+                if name == _PROPERTY and getattr(report, "when", "") == "call":
+                    cells[value["cell"]] = value
+                    if value["passed"] is None and value["state"] != "declined":
+                        open_points.append(value["check"])
+    if not cells:
+        return
+    values = cells.values()
+    states = {
+        "agreed": sum(value["state"] == "ran" and not value["red"] for value in values),
+        "declined": sum(value["state"] == "declined" and not value["red"] for value in values),
+        "red": sum(value["red"] for value in values),
+    }
+    verdicts = ", ".join(f"{count} {name}" for name, count in states.items() if count)
+    total = sum(value["comparisons"] for value in values)
+    terminalreporter.write_line(f"crosslane: {len(cells)} cells: {verdicts}; {total:,} comparisons")
+    for check in sorted(set(open_points)):
+        terminalreporter.write_line(f"crosslane: not judged: {check} in {open_points.count(check)} cells")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -24,7 +25,17 @@ def cell_verdict(cell: CellResult) -> str:
     return "declined" if cell.state == "declined" else "agreed"
 
 
-_STYLES = {"VOID": "bold magenta", "DID NOT RUN": "bold magenta", "FINDING": "bold red", "declined": "dim", "agreed": "green"}
+_STYLES = {
+    "VOID": "bold magenta",
+    "DID NOT RUN": "bold magenta",
+    "FINDING": "bold red",
+    "declined": "dim",
+    "agreed": "green",
+}
+
+
+_WIDEST = 1000
+"""Columns beyond which a table is cut; a cell's name is never cut to a terminal's width, so that it can be copied."""
 
 
 def _table(result: RunResult) -> Table:
@@ -48,9 +59,9 @@ def _table(result: RunResult) -> Table:
 
 
 def _complaints(cell: CellResult) -> Iterator[str]:
-    if cell.state in ("void", "not_run"):
+    broken = cell.state in ("void", "not_run")
+    if broken:
         yield f"{cell.cell}: {cell_verdict(cell).lower()}: {cell.reason or 'never began'}"
-        return
     for finding in cell.findings:
         extra = f"; {finding.count} cases depart alike" if finding.count > 1 else ""
         yield f"{cell.cell}: {finding.verdict}, {finding.symptom}, repeats {finding.repeats}{extra}: {finding.text}"
@@ -58,11 +69,11 @@ def _complaints(cell: CellResult) -> Iterator[str]:
             yield f"    see it again: crosslane repro {finding.case_id} --cell '{cell.cell}'"
         else:
             yield f"    vector: {finding.case_id}"
-    for judgement in cell.judgements:
-        if judgement.passed is False and judgement.check != "agreement":
+    failed = [judgement for judgement in cell.judgements if judgement.passed is False and not broken]
+    shown = {finding.text for finding in cell.findings}
+    for judgement in failed:
+        if not any(judgement.reason.endswith(text) for text in shown):
             yield f"{cell.cell}: {judgement.check}: {judgement.reason}"
-        elif judgement.passed is False and not cell.findings:
-            yield f"{cell.cell}: {judgement.reason}"
 
 
 def _exceptions(result: RunResult) -> Iterator[str]:
@@ -70,7 +81,8 @@ def _exceptions(result: RunResult) -> Iterator[str]:
     declined = [cell for cell in result.cells() if cell.state == "declined"]
     for cell in declined:
         missing = ", ".join(sorted(set(cell.needed_features) - set(cell.cpu_features)))
-        yield f"declined: {cell.cell}: the CPU of this lane has no {missing}"
+        if missing:
+            yield f"declined: {cell.cell}: the CPU of this lane has no {missing}"
     reasons: dict[tuple[str, str], int] = {}
     for cell in result.cells():
         for judgement in cell.judgements:
@@ -83,16 +95,24 @@ def _exceptions(result: RunResult) -> Iterator[str]:
 
 def print_report(result: RunResult, console: Console, *, impls: tuple[str, ...] = ()) -> None:
     """Print the whole report; ``impls`` are repeated in the commands that show a finding again."""
-    console.print(_table(result))
+    table = _table(result)
+    usual = console.width
+    wide = Measurement.get(console, console.options.update(max_width=_WIDEST), table).maximum
+    console.width = max(usual, wide)
+    console.print(table)
+    console.width = usual
     console.print()
     again = "".join(f" --impls '{folder}'" for folder in impls)
     for cell in result.cells():
         for line in _complaints(cell):
-            console.print(line + (again if line.lstrip().startswith("see it again") else ""), highlight=False, markup=False, soft_wrap=True)
+            command = again if line.lstrip().startswith("see it again") else ""
+            console.print(line + command, highlight=False, markup=False, soft_wrap=True)
     for line in _exceptions(result):
         console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
     for layer in result.sandbox_missing:
-        console.print(f"sandbox: this host refuses {layer}; code under test runs without it", markup=False)
+        console.print(
+            f"sandbox: this host refuses {layer}; code under test runs without it", markup=False, soft_wrap=True
+        )
     console.print(_totals(result), highlight=False, markup=False, soft_wrap=True)
 
 

@@ -45,10 +45,10 @@ def find_manifest(registry: Registry, digest: str, results_file: Path | None) ->
         except (ValueError, KeyError, TypeError) as error:
             raise BadInput(f"{results_file}: is no results file of `crosslane check --json` ({error})") from error
         if digest in texts:
-            return parse_manifest(texts[digest], str(results_file))
+            return _checked(texts[digest], str(results_file), digest)
     kept = cache_folder().parent / "manifests" / f"{digest}.json"
     if kept.is_file():
-        return parse_manifest(read_files([kept])[0].decode(), str(kept))
+        return _checked(read_files([kept])[0].decode("utf-8", "replace"), str(kept), digest)
     for algorithm in sorted({cell.algorithm for cell in cells(registry)}):
         manifest = manifest_of(registry, algorithm, DEFAULT_SEED)
         if manifest.digest == digest:
@@ -57,6 +57,14 @@ def find_manifest(registry: Registry, digest: str, results_file: Path | None) ->
         f"no manifest {digest} is known here: run the `crosslane check` that printed the id on this machine, with the "
         "same --seed and --impls, or give its results with --results FILE"
     )
+
+
+def _checked(text: str, where: str, digest: str) -> Manifest:
+    """The manifest in ``text``; raises BadInput where it is not the one that ``digest`` names."""
+    manifest = parse_manifest(text, where)
+    if manifest.digest != digest:
+        raise BadInput(f"{where}: holds manifest {manifest.digest}, not {digest}: run `crosslane check` again")
+    return manifest
 
 
 def _the_case(manifest: Manifest, case_id: CaseId) -> Batch:
@@ -83,7 +91,9 @@ def replay(
 def _replays(plans: RunPlan, algorithm: str, batch: Batch) -> Iterator[Replay]:
     chosen = [plan for plan in plans.algorithms if str(plan.algorithm) == algorithm]
     if not chosen:
-        raise BadInput(f"the cells given are not of {algorithm}, the case's algorithm; name one such as '{algorithm}/*'")
+        raise BadInput(
+            f"the cells given are not of {algorithm}, the case's algorithm: name one such as '{algorithm}/*'"
+        )
     plan = chosen[0]
     reference = execute_alone(plan.oracle, batch, watch=Watch(0))
     for cell in plan.cells:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import statistics
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -51,8 +52,8 @@ class RunResult:
 
 
 def exit_status(cells: Sequence[CellResult]) -> int:
-    """0 all green, 1 findings, 3 where a cell is void or did not run: the suite itself failed."""
-    if any(cell.state in ("void", "not_run") for cell in cells):
+    """0 all green, 1 findings, 3 where a cell is void or nothing ran: the suite itself failed."""
+    if not cells or any(cell.state in ("void", "not_run") for cell in cells):
         return 3
     return 1 if any(cell.red for cell in cells) else 0
 
@@ -60,13 +61,20 @@ def exit_status(cells: Sequence[CellResult]) -> int:
 def write_json(result: RunResult, path: Path) -> None:
     """Write the result beside its final name, then rename it: the file is whole or not there."""
     data: dict[str, Any] = asdict(result)
+    plain = not path.exists() or path.is_file()  # a device or a pipe is written to, never replaced
+    made = path.with_name(f".crosslane-{os.getpid()}-{path.name}") if plain else path
     try:
-        with tempfile.NamedTemporaryFile("w", dir=path.resolve().parent, prefix=".crosslane-", delete=False) as made:
-            json.dump(data, made, indent=1, sort_keys=True)
-            made.write("\n")
-        Path(made.name).replace(path)
+        with made.open("w") as file:
+            json.dump(data, file, indent=1, sort_keys=True)
+            file.write("\n")
+        if plain:
+            made.replace(path)
     except OSError as error:
         raise HarnessFault(
-            f"{path}: the results cannot be written ({error.strerror}): free some space or name another file with --json; "
-            "what was compared stands above"
+            f"{path}: the results cannot be written ({error.strerror}): free some space or name another file with "
+            "--json; what was compared stands above"
         ) from error
+    finally:
+        if plain:
+            with contextlib.suppress(OSError):
+                made.unlink()

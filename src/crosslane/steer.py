@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where bugs live: the lengths, counters, keys and pieces that cases are steered to (``docs/explanation/steering.md``)."""
+"""Where bugs live: lengths, counters, keys and pieces that cases are steered to (``docs/explanation/steering.md``)."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ Ints = NDArray[np.int64]
 _BOUNDARY_BITS = (8, 16, 24, 32, 40, 48, 56, 64, 96, 120, 128)
 _LARGE = (1024, 4095, 4096, 4097, 8192, 24577)
 LARGEST = 1 << 20
+_ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def _legal(manifest: Manifest, lengths: Ints) -> Ints:
@@ -35,8 +36,8 @@ def length_grid(manifest: Manifest) -> Ints:
 
 
 @lru_cache(maxsize=64)
-def size_grid(manifest: Manifest) -> Ints:
-    """Lengths in bytes about multiples of the width, each with every tail, once; the larger sizes at the end."""
+def size_grid(manifest: Manifest) -> tuple[Ints, Ints]:
+    """Lengths in bytes about multiples of the width, each with every tail; and some large ones."""
     bs = manifest.block_len
     around = {
         blocks * bs + tail
@@ -45,16 +46,16 @@ def size_grid(manifest: Manifest) -> Ints:
         for blocks in (multiple * step - 1, multiple * step, multiple * step + 1)
         for tail in range(bs)
     }
-    sizes = _legal(manifest, np.array(sorted(around)))
-    return np.concatenate([sizes, _legal(manifest, np.array(_LARGE))])
+    return _legal(manifest, np.array(sorted(around))), _legal(manifest, np.array(_LARGE))
 
 
 @lru_cache(maxsize=64)
-def counter_grid(manifest: Manifest) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Ints]:
+def counter_grid(manifest: Manifest) -> tuple[U64, U64, Ints]:
     """Values, masks and distances, one row for each carry boundary b and j = 0 .. ways + 1.
 
-    A row's counter has its low b bits (big-endian) equal to 2^b - j; the mask is set where the value counts. The
-    distance is j, the number of blocks to the carry.
+    A row's counter has its low b bits (big-endian) equal to 2^b - j; the mask is set where the value counts. Both are
+    given as the words that the counter's bytes make in memory, block_len / 8 a row. The distance is j, the number of
+    blocks to the carry.
     """
     bs = manifest.block_len
     values, masks, distances = [], [], []
@@ -62,29 +63,35 @@ def counter_grid(manifest: Manifest) -> tuple[NDArray[np.uint8], NDArray[np.uint
         if bits <= 8 * bs:
             for j in range(manifest.ways + 2):
                 low = ((1 << bits) - j) % (1 << bits)
-                values.append(list(low.to_bytes(bs, "big")))
-                masks.append(list(((1 << bits) - 1).to_bytes(bs, "big")))
+                values.append(low.to_bytes(bs, "big"))
+                masks.append(((1 << bits) - 1).to_bytes(bs, "big"))
                 distances.append(j)
-    return np.array(values, np.uint8), np.array(masks, np.uint8), np.array(distances, np.int64)
+    rows = (len(distances), bs // 8)
+    value, mask = (np.frombuffer(b"".join(parts), np.uint64).reshape(rows) for parts in (values, masks))
+    return value, mask, np.array(distances, np.int64)
 
 
-def steer_counters(manifest: Manifest, rows: Ints, words: U64, ivs: NDArray[np.uint8]) -> None:
-    """Set ``ivs`` (n x block_len, random on entry) to the grid's ``rows``.
+def steer_counters(manifest: Manifest, rows: Ints, words: U64, ivs: U64) -> U64:
+    """Counters from the grid's ``rows``; ``ivs`` (n x block_len / 8 words) are random bytes.
 
     Upper bits stay random, or are all ones or zeros (one time in four each); one in eight is byte-reversed, where an
     implementation that counts in the other order has its carry.
     """
     values, masks, _ = counter_grid(manifest)
-    value, mask = values[rows], masks[rows]
     kind = take_bits(words, 0, 2)
-    upper = np.where((kind == 1)[:, None], np.uint8(0xFF), np.where((kind == 2)[:, None], np.uint8(0), ivs))
-    steered = (upper & ~mask) | value
+    ones = np.where(kind == 1, _ALL_ONES, np.uint64(0))[:, None]
+    keep = np.where(kind == 2, np.uint64(0), _ALL_ONES)[:, None]
+    steered = (((ivs | ones) & keep) & ~masks[rows]) | values[rows]
     turned = take_bits(words, 2, 3) == 0
-    ivs[:] = np.where(turned[:, None], steered[:, ::-1], steered)
+    steered[turned] = steered[turned].byteswap()[:, ::-1]
+    return steered
 
 
 def steer_keys(words: U64, keys: NDArray[np.uint8], key_lens: Ints) -> None:
-    """Replace one key in four (``keys`` is n x longest, random on entry): zeros, ones, one bit set, all high bits set."""
+    """Replace one key in four (``keys`` is n x longest, random on entry).
+
+    The others are zeros, ones, have one bit set, or the high bit of every byte.
+    """
     kind = take_bits(words, 0, 4)
     keys[kind == 0] = 0
     keys[kind == 1] = 0xFF
@@ -102,7 +109,9 @@ def steer_pieces(manifest: Manifest, lengths: Ints, num_pieces: Ints, words: U64
     only there. ``words`` has five rows of n.
     """
     bs, whole = manifest.block_len, manifest.split == "block"
-    table = np.array([0, bs, 2 * bs, (manifest.ways - 1) * bs, manifest.ways * bs] if whole else [0, 1, 3, bs - 1, bs, bs + 1])
+    table = np.array(
+        [0, bs, 2 * bs, (manifest.ways - 1) * bs, manifest.ways * bs] if whole else [0, 1, 3, bs - 1, bs, bs + 1]
+    )
     pieces = np.zeros((len(lengths), 5), np.int64)
     left = lengths.copy()
     for i in range(4):

@@ -15,7 +15,7 @@ from crosslane.errors import BadInput
 
 __all__ = ["Field", "read_fields", "read_toml"]
 
-_WORDS = {"str": "a string", "int": "a whole number", "bool": "true or false"}
+_WORDS = {"str": "a string", "int": "a whole number", "float": "a number with a point", "bool": "true or false"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class Field:
     values (empty: any), ``least`` the least number, ``pattern`` a regular expression that a whole string must fit.
     """
 
-    kind: Literal["str", "int", "bool"]
+    kind: Literal["str", "int", "float", "bool"]
     many: bool = False
     min_num: int = 0
     allowed: tuple[str | int, ...] = ()
@@ -90,7 +90,7 @@ def _check(place: str, value: object, field: Field) -> object:
 
 
 def _check_one(place: str, value: object, field: Field) -> object:
-    kinds: dict[str, type] = {"str": str, "int": int, "bool": bool}
+    kinds: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
     if type(value) is not kinds[field.kind]:
         raise BadInput(f"{place}has {value!r}; it must be {_describe(field)}")
     if field.allowed and value not in field.allowed:

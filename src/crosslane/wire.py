@@ -21,6 +21,7 @@ __all__ = [
     "CASE_RESULT",
     "HEADER_LEN",
     "NUM_CLASSES",
+    "NUM_SLOTS",
     "OP",
     "PROTOCOL_VERSION",
     "Batch",
@@ -63,6 +64,7 @@ RESULT_MAGIC = b"XLRESLT1"
 HEADER_LEN = 16
 _BATCH_HEADER_LEN = 64
 NUM_CLASSES = 16
+NUM_SLOTS = 4
 _MAX_PAYLOAD = 1 << 32
 
 
@@ -368,12 +370,51 @@ def decode_batch(data: bytes | memoryview) -> Batch:
         ("ops", ops_off, num_ops * OP.itemsize),
         ("blob", blob_off, blob_len),
     ):
-        if off + length > len(data):
-            raise HarnessFault(f"section {name} of a batch ends at {off + length}, but the batch has {len(data)} bytes")
+        if off < _BATCH_HEADER_LEN or off + length > len(data):
+            raise HarnessFault(
+                f"section {name} of a batch is at {off} to {off + length}, but the batch has room for sections at "
+                f"{_BATCH_HEADER_LEN} to {len(data)}"
+            )
     cases = np.frombuffer(data, CASE, num_cases, cases_off)
     ops = np.frombuffer(data, OP, num_ops, ops_off)
     blob = np.frombuffer(data, np.uint8, blob_len, blob_off)
+    _check_cases(cases, num_ops)
+    _check_ops(ops, blob_len, out_len)
     return Batch(cases, ops, blob, out_len, count_messages(cases, ops))
+
+
+def _beyond(starts: NDArray[np.uint64], lengths: NDArray[Any], limit: int) -> NDArray[np.bool_]:
+    """Which of the ranges do not lie within 0 to ``limit``; no sum, which could wrap around."""
+    room = np.uint64(limit) - np.minimum(starts, np.uint64(limit))
+    beyond: NDArray[np.bool_] = (starts > np.uint64(limit)) | (lengths > room)
+    return beyond
+
+
+def _refuse(what: str, wrong: NDArray[np.bool_], why: str) -> None:
+    if wrong.any():
+        raise HarnessFault(f"{what} {int(np.flatnonzero(wrong)[0])} of a batch {why}")
+
+
+def _check_cases(cases: NDArray[Any], num_ops: int) -> None:
+    beyond = _beyond(cases["first_op"], cases["num_ops"].astype(np.uint64), num_ops)
+    _refuse("case", beyond, f"has operations beyond the {num_ops} there are")
+    _refuse("case", cases["decrypting"] > 1, "has a direction other than 0 and 1")
+    _refuse("case", ~np.isin(cases["ctx_edge"], (int(Edge.END), int(Edge.MIDDLE))), "has a ctx_edge other than 0 and 2")
+    _refuse("case", cases["policy"] > 3, "has a policy bit other than 1 and 2")
+    _refuse("case", (cases["zero0"] != 0) | (cases["zero1"] != 0), "has a field that is not zero as it must be")
+
+
+def _check_ops(ops: NDArray[Any], blob_len: int, out_len: int) -> None:
+    _refuse("operation", ~np.isin(ops["kind"], [int(kind) for kind in OpKind]), "is of a kind that does not exist")
+    _refuse("operation", ops["flags"] > int(~Flag(0)), "has a flag that does not exist")
+    _refuse("operation", (ops["slot"] >= NUM_SLOTS) | (ops["from_slot"] >= NUM_SLOTS), "names a slot beyond 0 to 3")
+    for side in ("in", "out"):
+        edges, aligns = ops[f"{side}_edge"], ops[f"{side}_align"]
+        _refuse(
+            "operation", (edges > int(Edge.MIDDLE)) | (aligns > 63), f"has an {side}_edge or {side}_align too large"
+        )
+    _refuse("operation", _beyond(ops["in_off"], ops["in_len"], blob_len), f"reads beyond the blob of {blob_len} bytes")
+    _refuse("operation", ops["out_off"] > out_len, f"writes beyond the output section of {out_len} bytes")
 
 
 def count_messages(cases: NDArray[Any], ops: NDArray[Any]) -> NDArray[np.int64]:
@@ -391,7 +432,7 @@ def view_results(region: memoryview, num_cases: int, num_ops: int, out_len: int)
     if len(region) < out_off + out_len:
         raise HarnessFault(f"a result region has {len(region)} bytes, but its batch needs {out_off + out_len}")
     return Results(
-        np.frombuffer(region, np.uint64, 8, 0),
+        np.frombuffer(region, "<u8", 8, 0),
         np.frombuffer(region, CASE_RESULT, num_cases, _BATCH_HEADER_LEN),
         np.frombuffer(region, np.uint8, num_ops, statuses_off),
         np.frombuffer(region, np.uint8, out_len, out_off),
@@ -405,6 +446,8 @@ def encode_message(kind: Kind, payload: bytes = b"") -> bytes:
 
 def decode_header(data: bytes) -> tuple[Kind, int]:
     """Kind and payload length of a message's header; raises HarnessFault for anything that is not protocol."""
+    if len(data) != HEADER_LEN:
+        raise HarnessFault(f"the shim answered garbage: a message's header has {len(data)} bytes, not {HEADER_LEN}")
     magic, version, kind, length = _HEADER.unpack(data)
     if magic != MAGIC:
         raise HarnessFault(f"the shim answered garbage: a message began with {data[:16]!r}, not with {MAGIC!r}")
@@ -455,13 +498,13 @@ def decode_hello(payload: bytes) -> Hello:
     """Read HELLO, strictly."""
     try:
         fields = json.loads(payload.decode("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise HarnessFault(f"the shim's hello is no JSON: {error}") from error
     if not isinstance(fields, dict) or set(fields) != set(_HELLO_TYPES):
         raise HarnessFault(f"the shim's hello has other fields than {', '.join(_HELLO_TYPES)}")
     for name, kind in _HELLO_TYPES.items():
         value = fields[name]
-        if type(value) is not kind or (kind is list and not all(isinstance(item, str) for item in value)):
+        if type(value) is not kind or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
             raise HarnessFault(f"the shim's hello says {name} = {value!r}, which is no {kind.__name__}")
     if fields["protocol"] != PROTOCOL_VERSION:
         raise HarnessFault(f"the shim speaks protocol version {fields['protocol']}, this engine {PROTOCOL_VERSION}")
@@ -496,7 +539,7 @@ def decode_done(payload: bytes) -> Done:
         raise HarnessFault(f"DONE has {len(payload)} bytes, fewer than {fixed}")
     next_case, reason, zero, cpu_ns, num_calls = _DONE.unpack_from(payload)
     if reason not in Reason._value2member_map_ or zero != 0:
-        raise HarnessFault(f"DONE gives reason {reason}, which is none of {[int(r) for r in Reason]}")
+        raise HarnessFault(f"DONE gives reason {reason} and {zero} as zero: allowed are 0 or 1 and 0")
     taken = struct.unpack_from(f"<{NUM_CLASSES}Q", payload, _DONE.size)
     return Done(next_case, Reason(reason), cpu_ns, num_calls, taken, payload[fixed:])
 

@@ -56,12 +56,16 @@ def count(program: Path, runner: Sequence[str], plugin: Path, job: Job, settings
                 timeout=_TIME_LIMIT_S,
             )
         except subprocess.TimeoutExpired:
-            raise HarnessFault(f"counting {job.algorithm} took longer than {_TIME_LIMIT_S:.0f} s; choose fewer cells") from None
+            raise HarnessFault(
+                f"counting {job.algorithm} took longer than {_TIME_LIMIT_S:.0f} s; choose fewer cells"
+            ) from None
         lines = out.read_text().split() if out.exists() else []
     if not lines:
         return Counts(job, {}, {}, _why_not_loaded(runner[0], done.stderr))
     if done.returncode != 0:
-        raise HarnessFault(f"the bench program failed under {Path(runner[0]).name}: {done.stderr.strip()}; run crosslane check")
+        raise HarnessFault(
+            f"the bench program failed under {Path(runner[0]).name}: {done.stderr.strip()}; run crosslane check"
+        )
     return _pair(job, settings.sizes, done.stdout, [int(line) for line in lines])
 
 
@@ -88,7 +92,9 @@ def _pair(job: Job, sizes: Sequence[int], text: str, counts: Sequence[int]) -> C
         elif word == "refused":
             absent.setdefault(job.subjects[int(rest[0])].name, f"refuses messages of {rest[1]} bytes")
     if position != len(counts):
-        raise HarnessFault(f"the plugin counted {len(counts) - 1} messages and the program {position - 1}; run it again")
+        raise HarnessFault(
+            f"the plugin counted {len(counts) - 1} messages and the program {position - 1}; run it again"
+        )
     found = {
         (subject.name, size): by_len[index, real_len(job, size)]
         for index, subject in enumerate(job.subjects)

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
 from crosslane.errors import BadInput
 from crosslane.isa import FEATURES
 from crosslane.lanes import lane_named, lanes_for_host
 from crosslane.model import Algorithm, Cell, Cipher, Implementation, Lane, Mode, Registry
-from crosslane.names import match_cell, select_cells
+from crosslane.names import select_cells
 from crosslane.registry import cells, cipher_named, implementation_named, mode_named
 
 __all__ = [
@@ -121,15 +122,14 @@ def choose_cells(registry: Registry, patterns: Sequence[str], *, host: str | Non
     for pattern in patterns or ("*",):
         fitting = select_cells(known, [pattern])
         native = [cell for cell in fitting if lanes[cell.lane].runner == "native"]
-        named = "@" in pattern or any(match_cell(replace(cell, driver="-"), pattern) for cell in _lane_only(fitting))
-        chosen.update(fitting if named or not native else native)
+        chosen.update(fitting if not native or _names_lane(pattern, fitting) else native)
     return [cell for cell in known if cell in chosen]
 
 
-def _lane_only(fitting: Iterable[Cell]) -> list[Cell]:
-    """Cells of which nothing but the lane can fit a pattern of names."""
-    nothing = Algorithm(mode="-", cipher="-")
-    return [Cell(algorithm=nothing, driver="-", lane=lane) for lane in sorted({cell.lane for cell in fitting})]
+def _names_lane(pattern: str, fitting: Sequence[Cell]) -> bool:
+    """Whether a pattern asks for lanes, which one that fits everything does not."""
+    fits = any(fnmatchcase(cell.lane, pattern) for cell in fitting)
+    return "@" in pattern or (fits and not fnmatchcase("", pattern))
 
 
 def plan_jobs(registry: Registry, chosen: Sequence[Cell], *, key_lens: Sequence[int] = ()) -> list[Job]:
@@ -185,15 +185,18 @@ def with_base(registry: Registry, jobs: Sequence[Job], base: str) -> list[Job]:
     for job in jobs:
         if item.isa not in ("any", job.lane.arch):
             raise BadInput(
-                f"{base} is for {item.isa} and cannot be the base in {job.lane.name}; choose a driver for {job.lane.arch}"
+                f"{base} is for {item.isa} and cannot be the base in {job.lane.name}; choose a driver for "
+                f"{job.lane.arch}"
             )
         if cipher.block_len != job.cipher.block_len:
             raise BadInput(
-                f"{base} has blocks of {cipher.block_len} bytes and {job.cipher.name} of {job.cipher.block_len}; choose a "
-                "base of the same block length"
+                f"{base} has blocks of {cipher.block_len} bytes and {job.cipher.name} of {job.cipher.block_len}; "
+                "choose a base of the same block length"
             )
         others = tuple(subject for subject in job.subjects if subject.name != base)
-        if others and job.key_len in cipher.key_lens:
+        # A tag fits one cipher's message only, so that decryption cannot be compared across ciphers.
+        tagged = cipher.name != job.cipher.name and job.tag_len > 0 and job.direction == "decrypt"
+        if others and job.key_len in cipher.key_lens and not tagged:
             found.append(replace(job, subjects=(_subject(item), *others)))
     if not found:
         raise BadInput(f"nothing is left to compare with {base}; choose cells of other drivers or key lengths it takes")

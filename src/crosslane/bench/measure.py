@@ -19,7 +19,7 @@ CLOCKS = ("auto", "perf", "tsc", "none")
 _AGAIN_FACTOR = 4
 _CLOCK_TEXTS = {
     "perf": "core cycles of the processor's counter (perf_event)",
-    "tsc": "time-stamp counter cycles, a constant rate and not the core's momentary one",
+    "tsc": "time-stamp counter cycles (a constant rate, not the core's momentary one)",
     "none": "no cycle counter",
 }
 
@@ -56,7 +56,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Series:
-    """All samples of one subject at one size, in the order of rounds: ns and cycles of one message of ``real`` bytes."""
+    """All samples of a subject at a size, in the order of rounds: ns and cycles of one message of ``real`` bytes."""
 
     real: int
     ns: tuple[float, ...]
@@ -182,9 +182,13 @@ def read_answers(job: Job, sizes: Sequence[int], text: str) -> Measurement:
         try:
             answers.read(line)
         except (ValueError, KeyError, IndexError):
-            raise HarnessFault(f"the bench program answered {line!r}, which is none of its lines; build it anew") from None
+            raise HarnessFault(
+                f"the bench program answered {line!r}, which is none of its lines; build it anew"
+            ) from None
     if not answers.ended:
-        raise HarnessFault(f"the bench program ended before its last line, while measuring {job.algorithm}; run it again")
+        raise HarnessFault(
+            f"the bench program ended before its last line, while measuring {job.algorithm}; run it again"
+        )
     series = {}
     for index, subject in enumerate(job.subjects):
         for size in sizes:

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plants faults: lays tests/planted out as a folder for ``--impls``, builds it, and runs it through the engine."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from crosslane import sandbox
+from crosslane.build import build_launcher, build_shim
+from crosslane.campaign import with_judgements
+from crosslane.checks import load_checks
+from crosslane.conduct import conduct
+from crosslane.data import data_root
+from crosslane.execute import Station
+from crosslane.isa import host_arch
+from crosslane.lanes import lane_named
+from crosslane.manifest import Manifest
+from crosslane.model import Algorithm, Cell, Implementation, Lane
+from crosslane.names import parse_algorithm
+from crosslane.plan import AlgorithmPlan, CellPlan, manifest_of
+from crosslane.records import CellResult
+from crosslane.registry import load_registry
+from crosslane.toolchain import runner_command
+
+__all__ = ["CTR", "EMULATED", "LANES", "NATIVE", "SAME_EMULATED", "Plant", "Planted", "lay_out"]
+
+PLANTED = Path(__file__).parent / "planted"
+HOST = host_arch()
+NATIVE = f"{HOST}_native"
+EMULATED = f"{'aarch64' if HOST == 'x86_64' else 'x86_64'}_qemu_max"
+SAME_EMULATED = f"{HOST}_qemu_max"
+LANES = (NATIVE, EMULATED)
+CTR = "ctr(sm4)"
+
+_IMPL = """# SPDX-License-Identifier: Apache-2.0
+driver = "planted-{driver}"
+isa = "{isa}"
+features = [{features}]
+priority = 150
+ways = 1
+sources = [{sources}]
+fused = [{fused}]
+paths = [{paths}]
+constant_time = false
+description = "Planted by the tests."
+"""
+_X86_FEATURES = ("ssse3", "sse4_1", "aes", "pclmul", "avx")
+
+
+@dataclass(frozen=True)
+class Plant:
+    """One planted subject: a function of faults.h, or instructions at the entry or the return of its ctr (leaf.c)."""
+
+    name: str
+    fault: str = "honest"
+    entry: str = ""
+    leave: str = ""
+    counter_len: int = 16
+    isa: str = "any"
+    features: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ("ctr",)
+    source: str = "leaf.c"
+    fused: tuple[str, ...] = ("ctr",)
+
+    @property
+    def header(self) -> str:
+        """The text of fault.h."""
+        needs = sum(1 << _X86_FEATURES.index(feature) for feature in self.features)
+        return (
+            "/* SPDX-License-Identifier: Apache-2.0 */\n"
+            f"#define FAULT {self.fault}\n#define GETTER sm4_{self.name}\n#define NEEDS UINT64_C({needs})\n"
+            f"#define COUNTER_LEN {self.counter_len}\n"
+            f'#define AT_ENTRY "{self.entry}"\n#define AT_RETURN "{self.leave}"\n'
+        )
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return ", ".join(f'"{word}"' for word in words)
+
+
+def lay_out(folder: Path, plants: Sequence[Plant]) -> Path:
+    """Write every plant as ``<folder>/sm4/<name>`` and return ``folder``, which ``--impls`` takes."""
+    for plant in plants:
+        place = folder / "sm4" / plant.name
+        place.mkdir(parents=True)
+        for name in (plant.source, "faults.h", "sm4.h"):
+            shutil.copy(PLANTED / name, place / name)
+        (place / "fault.h").write_text(plant.header)
+        text = _IMPL.format(
+            driver=plant.name,
+            isa=plant.isa,
+            features=_quoted(plant.features),
+            sources=_quoted([plant.source, "faults.h", "sm4.h", "fault.h"]),
+            fused=_quoted(plant.fused),
+            paths=_quoted(plant.paths),
+        )
+        (place / "impl.toml").write_text(text)
+    return folder
+
+
+class Planted:
+    """Some plants, one program for each lane that is asked for (they are honest about each other)."""
+
+    def __init__(self, folder: Path, plants: Sequence[Plant]) -> None:
+        """Lay the plants out; nothing is built yet."""
+        self.registry = load_registry(data_root(), [lay_out(folder, plants)])
+        self.checks = load_checks(self.registry.root)
+        self.launcher = build_launcher(self.registry.root)
+        self._programs: dict[tuple[str, bool], Path] = {}
+
+    def lane(self, name: str) -> Lane:
+        """The lane of that name."""
+        return lane_named(self.registry.lanes, name)
+
+    def implementation(self, name: str) -> Implementation:
+        """The planted implementation of that name, or one of ours by its driver."""
+        return next(item for item in self.registry.implementations if item.driver in (name, f"planted-{name}"))
+
+    def _program(self, lane: Lane, *, own: bool) -> Path:
+        key = (lane.arch, own)
+        if key not in self._programs:
+            group = tuple(
+                item
+                for item in self.registry.implementations
+                if item.isa in ("any", lane.arch) and (item.origin == "own") is own
+            )
+            self._programs[key] = build_shim(self.registry, lane, group)
+        return self._programs[key]
+
+    def station(self, name: str, lane_name: str, mode: str = "ctr") -> Station:
+        """How to start a planted implementation, or one of ours, in a lane."""
+        lane, implementation = self.lane(lane_name), self.implementation(name)
+        program = self._program(lane, own=implementation.origin == "own")
+        runner = runner_command(lane)
+        command = sandbox.launcher_argv(
+            self.launcher,
+            [*runner, str(program)],
+            memory_limit=4 << 30,
+            cpu_limit_s=60,
+            read_paths=[program, *(sandbox.system_read_paths() if runner else ())],
+            require=False,
+        )
+        return Station(tuple(command), implementation.symbol, mode)
+
+    def manifest(self, algorithm: str = CTR, **changes: object) -> Manifest:
+        """The manifest of an algorithm, with some fields changed."""
+        manifest = manifest_of(self.registry, parse_algorithm(algorithm), "planted faults are found")
+        return replace(manifest, **changes)  # type: ignore[arg-type] - the fields are named by the tests
+
+    def run(self, name: str, lane_name: str, count: int, *, station: Station | None = None) -> CellResult:
+        """Run ``count`` comparisons of one planted subject in ctr(sm4), as ``crosslane check`` does, and judge them."""
+        algorithm = Algorithm("ctr", "sm4")
+        implementation = self.implementation(name)
+        lane = self.lane(lane_name)
+        cell = CellPlan(
+            cell=Cell(algorithm, implementation.driver, lane_name),
+            implementation=implementation,
+            arch=lane.arch,
+            station=station or self.station(name, lane_name),
+            comparisons=count,
+        )
+        plan = AlgorithmPlan(
+            algorithm=algorithm,
+            manifest=self.manifest(),
+            oracle=self.station("sm4-generic", NATIVE),
+            cells=(cell,),
+            vectors=(),
+        )
+        return with_judgements([conduct(plan)], self.checks)[0].cells[0]

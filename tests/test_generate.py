@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crosslane import steer
+from crosslane.generate import generate_batch, output_lens, select_cases
+from crosslane.manifest import Manifest
+from crosslane.wire import Batch, Edge, Flag, OpKind, batch_len, decode_batch, encode_batch_into
+
+MakeManifest = Callable[..., Manifest]
+
+BLOCKS: dict[str, Any] = {"split": "block", "partial": "refused"}
+# What mode.toml says of each mode, and a cipher for it.
+MODES: dict[str, dict[str, Any]] = {
+    "ecb": {**BLOCKS, "iv": "none", "iv_lens": (), "iv_out": "none"},
+    "cbc": {**BLOCKS, "iv": "random"},
+    "cbc_8": {**BLOCKS, "iv": "random", "block_len": 8, "iv_lens": (8,), "key_lens": tuple(range(5, 17)), "ways": 16},
+    "cfb": {"iv": "random", "iv_out": "next_whole"},
+    "ctr": {},
+    "ctr_8": {"block_len": 8, "iv_lens": (8,), "key_lens": (24,), "policies": ("degenerate", "weak_subkey"), "ways": 1},
+    "ctr_any_key": {"key_lens": tuple(range(33)), "ways": 16},
+    "lrw": {**BLOCKS, "iv": "index", "key_lens": (16, 24, 32), "key_extra_len": 16},
+    "xts": {
+        "split": "none",
+        "partial": "stealing",
+        "min_len_blocks": 1,
+        "iv": "tweak",
+        "iv_out": "none",
+        "num_keys": 2,
+    },
+    "cts_cbc": {"split": "none", "partial": "stealing", "min_len_blocks": 1, "iv": "random", "iv_out": "none"},
+}
+# sha256 of batches 0 and 3, as on the wire. They change with GENERATOR_VERSION, and with nothing else.
+GOLDEN = {
+    "cbc": ("216c0dd8f12d23a4", "bf78e48f97950b31"),
+    "cbc_8": ("5605aa694de0b847", "6287ee8fd7bed23e"),
+    "cfb": ("885013fcfe15f9e7", "9f20f2f78e6ff531"),
+    "ctr": ("3afb4e42fccedb61", "47b36c2a14bcb823"),
+    "ctr_8": ("6ccd175331ab973e", "c8e05ada193f50e0"),
+    "ctr_any_key": ("0f462624abf98726", "3d0f1fee074354c5"),
+    "cts_cbc": ("532a2ecd51410771", "008a0a9a08e0e194"),
+    "ecb": ("f86f62ecbcac3e9a", "49f16b0432cbd938"),
+    "lrw": ("f6f26538833636bd", "2a87f99acad5b16b"),
+    "xts": ("adfb44b33b65c918", "c4a84ca222d2a251"),
+}
+NAMES = sorted(MODES)
+
+
+def encoded(batch: Batch) -> bytes:
+    target = bytearray(batch_len(batch))
+    encode_batch_into(batch, memoryview(target))
+    return bytes(target)
+
+
+@pytest.fixture
+def of_mode(make_manifest: MakeManifest) -> Callable[..., Manifest]:
+    def make(name: str, **changes: Any) -> Manifest:
+        return make_manifest(**{"algorithm": f"{name}(toy)", **MODES[name], **changes})
+
+    return make
+
+
+@lru_cache(maxsize=2)
+def first_five(manifest: Manifest) -> tuple[Batch, ...]:
+    """The batches of a gate's run."""
+    return tuple(generate_batch(replace(manifest, sessions_per_batch=1024), number) for number in range(5))
+
+
+def together(batches: tuple[Batch, ...]) -> Any:
+    return np.concatenate([batch.ops for batch in batches])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_batches_are_pinned(of_mode: MakeManifest, name: str) -> None:
+    manifest = of_mode(name)
+    found = tuple(hashlib.sha256(encoded(generate_batch(manifest, number))).hexdigest()[:16] for number in (0, 3))
+    assert found == GOLDEN[name]
+
+
+def test_a_batch_does_not_depend_on_what_was_generated_before(of_mode: MakeManifest) -> None:
+    manifest, other = of_mode("ctr"), of_mode("cbc")
+    forwards = [encoded(generate_batch(manifest, number)) for number in range(3)]
+    backwards = []
+    for number in (2, 1, 0):
+        backwards.append(encoded(generate_batch(manifest, number)))
+        generate_batch(other, number)
+    assert forwards == backwards[::-1]
+    assert len(set(forwards)) == 3
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": "another test"}, {"algorithm": "ctr(other)"}, {"ways": 4}, {"iv_out": "none"}]
+)
+def test_every_fact_of_the_manifest_reaches_the_batch(of_mode: MakeManifest, change: dict[str, Any]) -> None:
+    assert encoded(generate_batch(of_mode("ctr"), 1)) != encoded(generate_batch(of_mode("ctr", **change), 1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_batch_is_what_the_wire_allows(of_mode: MakeManifest, name: str) -> None:
+    batch = generate_batch(of_mode(name), 1)
+    read = decode_batch(encoded(batch))
+    assert read.messages.tolist() == batch.messages.tolist() == [8] * 64
+
+
+# --- the life of a session ---
+
+
+@dataclass
+class Session:
+    """What a reader of the operations knows at one point."""
+
+    keyed: set[int]
+    slot: int = 0
+    length: int | None = None
+    done: int = 0
+    ended: bool = False
+    messages: int = 0
+
+
+def check_op(session: Session, op: dict[str, int], manifest: Manifest) -> None:
+    kind, slot = op["kind"], op["slot"]
+    flags = Flag(op["flags"])
+    between = session.length is None
+    if kind == OpKind.CLONE:
+        assert not between
+        assert op["from_slot"] == session.slot != slot
+        assert op["from_slot"] in session.keyed
+        session.keyed.add(slot)
+        session.slot = slot
+        return
+    assert slot == session.slot
+    assert op["from_slot"] == 0
+    if kind in (OpKind.SETKEY, OpKind.REINIT):
+        assert between
+        session.keyed.add(slot)
+    elif kind == OpKind.SETIV:
+        assert between
+        assert slot in session.keyed
+        session.length, session.done, session.ended = op["aux1"], 0, False
+    elif kind == OpKind.UPDATE:
+        assert session.length is not None
+        assert not session.ended
+        session.done += op["in_len"]
+        session.ended = Flag.LAST in flags
+        observes = {"next": True, "next_whole": session.done % manifest.block_len == 0}.get(manifest.iv_out, False)
+        assert (Flag.OBSERVE_IV in flags) is observes
+    else:
+        assert kind == OpKind.FINAL
+        assert session.done == session.length
+        assert session.ended or session.length == 0
+        session.length, session.messages = None, session.messages + 1
+    if kind != OpKind.UPDATE:
+        assert not flags
+
+
+def sessions(batch: Batch) -> Iterator[list[dict[str, int]]]:
+    names = batch.ops.dtype.names or ()
+    rows = [dict(zip(names, row, strict=True)) for row in batch.ops.tolist()]
+    for first, count in batch.cases[["first_op", "num_ops"]].tolist():
+        yield rows[first : first + count]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sessions_are_well_formed(of_mode: MakeManifest, name: str) -> None:
+    manifest = of_mode(name)
+    batch = generate_batch(manifest, 2)
+    assert batch.cases["first_op"].tolist() == np.append([0], np.cumsum(batch.cases["num_ops"])[:-1]).tolist()
+    assert batch.cases["num_ops"].sum() == len(batch.ops)
+    for ops in sessions(batch):
+        session = Session(keyed=set())
+        assert ops[0]["kind"] == OpKind.SETKEY
+        for op in ops:
+            check_op(session, op, manifest)
+        assert ops[-1]["kind"] == OpKind.FINAL
+        assert session.messages == manifest.messages_per_session
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_offsets_are_inside_and_outputs_lie_one_behind_the_other(of_mode: MakeManifest, name: str) -> None:
+    manifest = of_mode(name)
+    batch = generate_batch(manifest, 2)
+    ops = batch.ops
+    assert (ops["in_off"] + ops["in_len"] <= len(batch.blob)).all()
+    updates = ops["kind"] == OpKind.UPDATE
+    outs = ops["in_len"] + np.where(ops["flags"] & Flag.OBSERVE_IV, manifest.block_len, 0).astype(np.uint64)
+    ends = np.cumsum(outs[updates])
+    assert ops["out_off"][updates].tolist() == [0, *ends[:-1].tolist()]
+    assert batch.out_len == ends[-1]
+    assert not ops["out_off"][~updates].any()
+    assert output_lens(batch, np.flatnonzero(updates)).tolist() == outs[updates].tolist()
+    assert not output_lens(batch, np.flatnonzero(~updates)).any()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_illegal_is_asked_unless_to_be_refused(of_mode: MakeManifest, name: str) -> None:
+    manifest = of_mode(name, steering=("lengths", "sizes", "splits", "counters"))
+    batch = generate_batch(manifest, 0)
+    ops = batch.ops
+    lengths = ops["aux1"][ops["kind"] == OpKind.SETIV]
+    assert lengths.min() >= manifest.min_len_blocks * manifest.block_len
+    assert lengths.max() == steer.LARGEST
+    if manifest.partial == "refused":
+        assert not (lengths % manifest.block_len).any()
+    pieces = ops[ops["kind"] == OpKind.UPDATE]
+    if manifest.split == "block":
+        assert not (pieces["in_len"] % manifest.block_len).any()
+    if manifest.split == "none":
+        assert (pieces["flags"] & Flag.LAST).all()
+    keys = ops["in_len"][ops["kind"] == OpKind.SETKEY]
+    assert set(keys.tolist()) <= {n * manifest.num_keys + manifest.key_extra_len for n in manifest.key_lens}
+    assert set(ops["in_len"][ops["kind"] == OpKind.SETIV].tolist()) <= set(manifest.iv_lens or (0,))
+    assert not (batch.cases["policy"] & ~np.uint32(3 if manifest.policies else 0)).any()
+
+
+def test_a_mode_with_one_direction_is_never_turned_round(of_mode: MakeManifest) -> None:
+    assert not generate_batch(of_mode("ctr", directions=("encrypt",)), 0).cases["decrypting"].any()
+
+
+# --- what the first five batches, which every gate runs, must hold ---
+
+
+@pytest.mark.parametrize("name", ["ctr", "cbc", "cbc_8", "xts", "cts_cbc", "ctr_any_key"])
+def test_every_length_of_the_grids_is_there_in_both_directions(of_mode: MakeManifest, name: str) -> None:
+    manifest = of_mode(name)
+    sizes, large = steer.size_grid(manifest)
+    wanted = {*steer.length_grid(manifest).tolist(), *sizes.tolist()}
+    found: dict[int, set[int]] = {0: set(), 1: set()}
+    everything: set[int] = set()
+    for batch in first_five(manifest):
+        ivs = batch.ops[batch.ops["kind"] == OpKind.SETIV]
+        everything |= set(ivs["aux1"].tolist())
+        direction = np.repeat(batch.cases["decrypting"], 8)
+        for decrypting in (0, 1):
+            found[decrypting] |= set(ivs["aux1"][direction == decrypting].tolist())
+    assert wanted | set(large.tolist()) | {steer.LARGEST} <= everything
+    for lengths in found.values():
+        assert set(steer.length_grid(manifest).tolist()) <= lengths
+
+
+@pytest.mark.parametrize("name", ["ctr", "ctr_8", "ctr_any_key", "lrw"])
+def test_every_row_of_the_counter_grid_meets_a_message_that_carries(of_mode: MakeManifest, name: str) -> None:
+    manifest = of_mode(name)
+    bs = manifest.block_len
+    values, masks, distances = steer.counter_grid(manifest)
+    counters, lengths, directions = [], [], []
+    for batch in first_five(manifest):
+        ivs = batch.ops[(batch.ops["kind"] == OpKind.SETIV)]
+        usable = ivs["in_len"] == bs
+        at = ivs["in_off"][usable].astype(np.int64)
+        counters.append(batch.blob[at[:, None] + np.arange(bs)])
+        lengths.append(ivs["aux1"][usable].astype(np.int64))
+        directions.append(np.repeat(batch.cases["decrypting"], 8)[usable])
+    counter, length, direction = map(np.concatenate, (counters, lengths, directions))
+    for value, mask, distance in zip(values, masks, distances.tolist(), strict=True):
+        wanted, where = (np.frombuffer(part.tobytes(), np.uint8) for part in (value, mask))
+        carries = length > distance * bs
+        for order in (counter, counter[:, ::-1]):
+            hit = ((order & where) == wanted).all(axis=1) & carries
+            assert set(direction[hit].tolist()) == {0, 1}
+
+
+def test_every_layout_is_there(of_mode: MakeManifest) -> None:
+    batches = first_five(of_mode("ctr"))
+    ops = together(batches)
+    edges = {int(edge) for edge in Edge}
+    of_kind = {kind: ops[ops["kind"] == kind] for kind in OpKind}
+    for side, kinds in (
+        ("in", (OpKind.SETKEY, OpKind.SETIV, OpKind.UPDATE)),
+        ("out", (OpKind.SETIV, OpKind.UPDATE)),
+    ):
+        for kind in kinds:
+            assert set(of_kind[kind][f"{side}_edge"].tolist()) == edges
+            middle = of_kind[kind][of_kind[kind][f"{side}_edge"] == Edge.MIDDLE]
+            assert set(middle[f"{side}_align"].tolist()) == set(range(64))
+    assert {0, 2} == set(np.concatenate([batch.cases["ctx_edge"] for batch in batches]).tolist())
+    updates = of_kind[OpKind.UPDATE]
+    in_place = (updates["flags"] & Flag.IN_PLACE) != 0
+    assert 0.2 < in_place.mean() < 0.3
+    for edge, length in itertools.product(sorted(edges), range(0, 289, 16)):
+        some = (updates["in_edge"] == edge) & (updates["in_len"] == length)
+        assert {False, True} == set(in_place[some].tolist())
+
+
+def test_every_course_of_a_session_is_there(of_mode: MakeManifest) -> None:
+    ops = together(first_five(of_mode("ctr")))
+    kinds = ops["kind"]
+    for kind in (OpKind.REINIT, OpKind.CLONE):
+        assert (kinds == kind).sum() > 1000
+    assert set(ops["slot"].tolist()) == set(ops["from_slot"].tolist()) == {0, 1, 2, 3}
+    follows = set(zip(kinds[:-1].tolist(), kinds[1:].tolist(), strict=True))
+    assert (OpKind.FINAL, OpKind.SETKEY) in follows  # a new key in a used context, or a new session
+    assert (OpKind.SETKEY, OpKind.REINIT) in follows
+    assert (OpKind.SETIV, OpKind.FINAL) in follows  # a message without any update
+    assert (OpKind.CLONE, OpKind.UPDATE) in follows
+    begins = np.flatnonzero(kinds == OpKind.SETIV)
+    ends = np.flatnonzero(kinds == OpKind.FINAL)
+    updates = np.append([0], np.cumsum(kinds == OpKind.UPDATE))
+    assert set((updates[ends] - updates[begins]).tolist()) == {0, 1, 2, 3, 4, 5}
+    empty = (kinds == OpKind.UPDATE) & (ops["in_len"] == 0) & (ops["aux1"] == 0)
+    first = np.append([False], kinds[:-1] == OpKind.SETIV)
+    last = (ops["flags"] & Flag.LAST) != 0
+    for place in (first & ~last, ~first & ~last, ~first & last):
+        assert (empty & place).any()
+
+
+def test_rekeying_within_a_session_is_there(of_mode: MakeManifest) -> None:
+    for batch in first_five(of_mode("ctr"))[:1]:
+        keys = np.append([0], np.cumsum(batch.ops["kind"] == OpKind.SETKEY))
+        first = batch.cases["first_op"].astype(np.int64)
+        per_case = keys[first + batch.cases["num_ops"]] - keys[first]
+        assert per_case.min() == 1
+        assert (per_case > 1).sum() > 200
+
+
+@pytest.mark.parametrize("name", ["ctr", "cbc", "cbc_8", "ctr_any_key", "lrw", "xts"])
+def test_refusals_are_asked_for(of_mode: MakeManifest, name: str) -> None:
+    manifest = of_mode(name)
+    ops = together(first_five(manifest))
+    keys = set(ops["in_len"][ops["kind"] == OpKind.SETKEY].tolist())
+    legal = {n * manifest.num_keys + manifest.key_extra_len for n in manifest.key_lens}
+    assert keys == set(range(max(legal) + 4))
+    ivs = set(ops["in_len"][ops["kind"] == OpKind.SETIV].tolist())
+    assert {0, 1, manifest.block_len - 1, manifest.block_len, manifest.block_len + 1} <= ivs
+    lengths = ops["aux1"][ops["kind"] == OpKind.SETIV]
+    if manifest.partial == "refused":
+        assert set((lengths % manifest.block_len).tolist()) == set(range(manifest.block_len))
+    if manifest.min_len_blocks:
+        assert set(range(manifest.block_len)) <= set(lengths.tolist())
+
+
+def test_refusals_are_few(of_mode: MakeManifest) -> None:
+    ops = together(first_five(of_mode("ctr")))
+    keys, ivs = (ops["in_len"][ops["kind"] == kind] for kind in (OpKind.SETKEY, OpKind.SETIV))
+    assert (keys != 16).sum() + (ivs != 16).sum() < 0.06 * len(ivs)
+
+
+def test_policies_are_asked_for_alone_and_together(of_mode: MakeManifest) -> None:
+    policies = np.concatenate([batch.cases["policy"] for batch in first_five(of_mode("ctr_8"))])
+    assert set(policies.tolist()) == {0, 1, 2, 3}
+    only = generate_batch(of_mode("ctr_8", policies=("weak_subkey",)), 0).cases["policy"]
+    assert set(only.tolist()) == {0, 2}
+
+
+def test_fixed_lengths_are_for_benchmarks(of_mode: MakeManifest) -> None:
+    ops = generate_batch(of_mode("ctr", fixed_len=64), 0).ops
+    assert set(ops["aux1"][ops["kind"] == OpKind.SETIV].tolist()) == {64}
+    assert set(ops["in_len"][ops["kind"] == OpKind.UPDATE].tolist()) == {64}
+    assert (ops["kind"] == OpKind.SETKEY).sum() == 64
+
+
+# --- cases by themselves ---
+
+
+def contents(batch: Batch, case: int) -> tuple[Any, ...]:
+    """All that a case is, without the places where it lies in its batch."""
+    record = batch.cases[case]
+    first, count = int(record["first_op"]), int(record["num_ops"])
+    ops = batch.ops[first : first + count]
+    data = tuple(
+        batch.blob[int(off) : int(off) + int(length)].tobytes()
+        for off, length in zip(ops["in_off"], ops["in_len"], strict=True)
+    )
+    plain = ops.copy()
+    plain["in_off"] = plain["out_off"] = 0
+    outs = tuple(output_lens(batch, np.arange(first, first + count)).tolist())
+    about = tuple(record[name].item() for name in ("policy", "decrypting", "ctx_edge", "tag_len"))
+    return plain.tobytes(), data, outs, about, int(batch.messages[case])
+
+
+@pytest.mark.parametrize("name", ["ecb", "ctr", "xts", "ctr_any_key"])
+@pytest.mark.parametrize("indexes", [[0], [63], [5, 4, 60], list(range(64))])
+def test_a_case_is_the_same_wherever_it_lies(of_mode: MakeManifest, name: str, indexes: list[int]) -> None:
+    batch = generate_batch(of_mode(name), 1)
+    some = select_cases(batch, np.array(indexes))
+    assert [contents(some, place) for place in range(len(indexes))] == [contents(batch, index) for index in indexes]
+    decode_batch(encoded(some))
+    writes = some.ops["kind"] == OpKind.UPDATE
+    assert (np.diff(some.ops["out_off"][writes].astype(np.int64)) >= 0).all()
+
+
+def test_selecting_copies(of_mode: MakeManifest) -> None:
+    batch = generate_batch(of_mode("ctr"), 1)
+    before = encoded(batch)
+    some = select_cases(batch, np.array([1, 2]))
+    some.ops["kind"] = 0
+    some.blob[:] = 0
+    some.cases["policy"] = 7
+    assert encoded(batch) == before

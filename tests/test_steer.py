@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crosslane import steer
+from crosslane.draws import Draws
+from crosslane.manifest import Manifest
+
+MakeManifest = Callable[..., Manifest]
+BOUNDARIES = (8, 16, 24, 32, 40, 48, 56, 64, 96, 120, 128)
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"ways": 8}, list(range(18 * 16 + 1))),
+        ({"ways": 1, "block_len": 8}, list(range(4 * 8 + 1))),
+        ({"ways": 8, "partial": "refused"}, list(range(0, 18 * 16 + 1, 16))),
+        ({"ways": 16, "partial": "stealing", "min_len_blocks": 1}, list(range(16, 34 * 16 + 1))),
+    ],
+)
+def test_the_length_grid_holds_every_legal_length_beyond_twice_the_width(
+    make_manifest: MakeManifest, facts: dict[str, Any], expected: list[int]
+) -> None:
+    assert steer.length_grid(make_manifest(**facts)).tolist() == expected
+
+
+@pytest.mark.parametrize("ways", [1, 2, 8, 16])
+@pytest.mark.parametrize("block_len", [8, 16])
+def test_the_size_grid_holds_the_neighbours_of_five_multiples_of_each_step_with_every_tail(
+    make_manifest: MakeManifest, ways: int, block_len: int
+) -> None:
+    sizes, large = steer.size_grid(make_manifest(ways=ways, block_len=block_len))
+    for step in {ways, max(1, ways // 2), max(1, ways // 4)}:
+        for k in range(1, 6):
+            for blocks in (k * step - 1, k * step, k * step + 1):
+                assert set(range(blocks * block_len, (blocks + 1) * block_len)) <= set(sizes.tolist())
+    assert sizes.max() == (5 * ways + 2) * block_len - 1
+    assert large.tolist() == [1024, 4095, 4096, 4097, 8192, 24 * 1024 + 1]
+
+
+def test_sizes_are_legal_for_the_mode(make_manifest: MakeManifest) -> None:
+    sizes, large = steer.size_grid(make_manifest(partial="refused"))
+    assert not np.any(sizes % 16)
+    assert large.tolist() == [1024, 4080, 4096, 8192, 24576]
+    assert steer.size_grid(make_manifest(partial="stealing", min_len_blocks=2))[0].min() == 32
+
+
+@pytest.mark.parametrize("block_len", [8, 16])
+def test_a_row_of_the_counter_grid_carries_after_as_many_blocks_as_it_says(
+    make_manifest: MakeManifest, block_len: int
+) -> None:
+    values, masks, distances = steer.counter_grid(make_manifest(block_len=block_len, ways=4))
+    rows = set()
+    for value, mask, distance in zip(values, masks, distances.tolist(), strict=True):
+        bits = int.from_bytes(mask.tobytes(), "big").bit_length()
+        low = int.from_bytes(value.tobytes(), "big")
+        assert (low + distance) % (1 << bits) == 0
+        assert low < 1 << bits
+        rows.add((bits, distance))
+    assert rows == {(bits, j) for bits in BOUNDARIES if bits <= 8 * block_len for j in range(6)}
+
+
+def as_bytes(words: Any) -> Any:
+    return np.ascontiguousarray(words).view(np.uint8).reshape(len(words), -1)
+
+
+def steered_counters(manifest: Manifest, count: int) -> tuple[Any, Any, Any]:
+    draws = Draws("counters", 0)
+    rows = np.arange(count) % len(steer.counter_grid(manifest)[0])
+    num_words = manifest.block_len // 8
+    before = draws.words(count * num_words).reshape(count, num_words)
+    after = steer.steer_counters(manifest, rows, draws.words(count), before.copy())
+    return rows, as_bytes(before), as_bytes(after)
+
+
+@pytest.mark.parametrize("block_len", [8, 16])
+def test_steered_counters_keep_to_their_row_forwards_or_backwards(make_manifest: MakeManifest, block_len: int) -> None:
+    manifest = make_manifest(block_len=block_len)
+    rows, before, after = steered_counters(manifest, 8000)
+    values, masks, _ = steer.counter_grid(manifest)
+    value, mask = as_bytes(values)[rows], as_bytes(masks)[rows]
+    forwards = ((after & mask) == value).all(axis=1)
+    backwards = ((after[:, ::-1] & mask) == value).all(axis=1)
+    assert (forwards | backwards).all()
+    assert 0.08 < (~forwards).mean() < 0.16
+    upper = forwards & ~mask.all(axis=1)
+    kinds = {
+        "random": ((after ^ before) & ~mask == 0).all(axis=1),
+        "ones": ((after | mask) == 0xFF).all(axis=1),
+        "zeros": ((after & ~mask) == 0).all(axis=1),
+    }
+    assert (kinds["random"] | kinds["ones"] | kinds["zeros"])[upper].all()
+    for bits in (bits for bits in BOUNDARIES if bits < 8 * block_len):
+        of_boundary = upper & (mask.astype(bool).sum(axis=1) == bits // 8)
+        for kind in kinds.values():
+            assert (kind & of_boundary).any()
+
+
+def test_one_key_in_four_is_steered_each_kind_is_there_and_the_rest_stay(make_manifest: MakeManifest) -> None:
+    draws = Draws("keys", 0)
+    lens = np.arange(4000) % 17
+    before = draws.data(4000 * 20).reshape(4000, 20).copy()
+    keys = before.copy()
+    steer.steer_keys(draws.words(4000), keys, lens)
+    untouched = (keys == before).all(axis=1)
+    zeros = (keys == 0).all(axis=1)
+    ones = (keys == 0xFF).all(axis=1)
+    high = (keys == before | 0x80).all(axis=1) & ~untouched
+    single = np.unpackbits(keys, axis=1).sum(axis=1) == 1
+    assert (untouched | zeros | ones | high | single).all()
+    for kind in (zeros, ones, high, single):
+        assert 0.04 < kind.mean() < 0.09
+    assert 0.70 < untouched.mean() < 0.80
+    at = np.unpackbits(keys[single], axis=1, bitorder="little").argmax(axis=1)
+    assert (at < 8 * lens[single]).all()  # the bit is in the key, not behind it
+    assert len(set(at.tolist())) > 60
+
+
+@pytest.mark.parametrize("split", ["byte", "block"])
+def test_pieces_add_up_and_are_as_many_as_asked(make_manifest: MakeManifest, split: str) -> None:
+    manifest = make_manifest(split=split)
+    draws = Draws("pieces", 0)
+    count = 4000
+    lengths = np.arange(count) % 40 * 16
+    wanted = 1 + np.arange(count) // 40 % 5
+    pieces = steer.steer_pieces(manifest, lengths, wanted, draws.table(count, 5))
+    assert (pieces.sum(axis=1) == lengths).all()
+    assert (pieces >= 0).all()
+    beyond = np.arange(5)[None, :] >= wanted[:, None]
+    assert not pieces[beyond].any()
+    if split == "block":
+        assert not np.any(pieces % 16)
+        assert {0, 16, 32, 7 * 16, 8 * 16} <= set(pieces[wanted == 5].ravel().tolist())
+    else:
+        assert {0, 1, 3, 15, 16, 17} <= set(pieces[wanted == 5][:, 0].tolist())
+        assert np.any(pieces % 16)
+    for place in range(5):
+        empty = (pieces[:, place] == 0) & (wanted == 5) & (lengths > 0)
+        assert empty.any()
