@@ -159,6 +159,7 @@ class Planted:
             cell=Cell(algorithm, implementation.driver, lane_name),
             implementation=implementation,
             arch=lane.arch,
+            native=lane.runner == "native",
             station=station or self.station(name, lane_name),
             comparisons=count,
         )

@@ -31,9 +31,7 @@ def fault(name: str, verdict: str, symptom: str, words: str, count: int = 64) ->
 
 
 FAULTS = (
-    fault("wrong_at_one_len", "disagree", "output", "byte 52 of the output after update", 8192),
-    Row(Plant("carry_lost", counter_len=8), "disagree", "output", "of the output after update", 1024),
-    fault("iv_not_written_back", "disagree", "iv", "of the iv after update"),
+    fault("wrong_at_one_len", "disagree", "output", "byte 52 of the output after update", 2048),
     fault("refuses_a_good_key", "reject", "output", "answers weak_key, expected ok", 256),
     fault("null_deref", "crash", "none", "crashes with SIGSEGV"),
     fault("illegal_instruction", "crash", "none", "crashes with SIGILL"),
@@ -48,6 +46,11 @@ FAULTS = (
     fault("changes_the_key", "disagree", "input", "changes byte 15 of the key"),
     fault("changes_the_context", "disagree", "context", "byte 128 of the context changed"),
     fault("refuses_and_writes", "disagree", "context", "byte 3 of the context changed", 512),
+)
+# Wrong in the running iv, and so in what follows.
+CHAINED = (
+    Row(Plant("carry_lost", counter_len=8), "", "", "after update", 1024),
+    fault("iv_not_written_back", "", "", "after update"),
 )
 # Where the buffer ends at a guard page the write is a crash, elsewhere it changes a canary.
 FENCED = (
@@ -76,7 +79,6 @@ X86 = (
     clobber("x86_64", "MXCSR", "subq $8, %rsp; movl $0x9f80, (%rsp); ldmxcsr (%rsp); addq $8, %rsp"),
     clobber("x86_64", "x87 control word", "subq $8, %rsp; movw $0x27f, (%rsp); fldcw (%rsp); addq $8, %rsp"),
     clobber("x86_64", "x87 stack", "fld1"),
-    Row(Plant("x86_64_mmx", leave="pxor %mm3, %mm3", isa="x86_64"), "disagree", "abi", "does not keep x87 stack"),
     stale("x86_64", "vector_register", "movq %xmm9, %r9"),
     stale("x86_64", "upper_half", "vextractf128 $1, %ymm14, %xmm9; vmovq %xmm9, %r9; vzeroupper", ("avx",)),
     stale("x86_64", "dead_stack", "movq -96(%rsp), %r9"),
@@ -91,6 +93,8 @@ ARM = (
     stale("aarch64", "upper_half", "mov x5, v9.d[1]"),
     stale("aarch64", "dead_stack", "ldr x5, [sp, #-96]"),
 )
+# An emulator that keeps no x87 tags cannot show this one.
+MMX = Row(Plant("x86_64_mmx", leave="pxor %mm3, %mm3", isa="x86_64"), "disagree", "abi", "does not keep x87 stack")
 POLICY = Row(Plant("upper_bits_of_policy", "upper_bits"), "reject", "output", "answers weak_key, expected ok")
 WILD = (
     fault("writes_over_the_batch", "crash", "guard_write", "bytes from the start of the shared inputs", 2048),
@@ -115,7 +119,7 @@ HONEST = (
     Plant("aarch64_flags", leave="movi d0, #0; fdiv d0, d0, d0", isa="aarch64"),
     Plant("aarch64_restored", leave="str x19, [sp, #-16]!; mov x19, #1; ldr x19, [sp], #16", isa="aarch64"),
 )
-ROWS = (*FAULTS, *FENCED, *X86, *ARM, POLICY, *WILD, *HANGS, FORTIETH, TALKER)
+ROWS = (*FAULTS, *CHAINED, *FENCED, *X86, *ARM, MMX, POLICY, *WILD, *HANGS, FORTIETH, TALKER)
 
 
 def in_lanes(rows: tuple[Row, ...], lanes: tuple[str, ...] = LANES) -> list[object]:
@@ -156,13 +160,24 @@ def test_a_fault_is_found_and_named(planted: Planted, row: Row, lane: str) -> No
     assert {(item.verdict, item.symptom, item.repeats) for item in findings} == {(row.verdict, row.symptom, "alone")}
 
 
-@pytest.mark.parametrize(("row", "lane"), in_lanes((*X86, *ARM), (*LANES, SAME_EMULATED)))
+@pytest.mark.parametrize(
+    ("row", "lane"), [*in_lanes((*X86, *ARM), (*LANES, SAME_EMULATED)), *in_lanes((MMX,), (NATIVE,))]
+)
 def test_a_departure_from_the_calling_convention_is_found(planted: Planted, row: Row, lane: str) -> None:
     findings = found(planted, row, lane)
     assert {(item.verdict, item.symptom, item.repeats) for item in findings} == {(row.verdict, row.symptom, "alone")}
 
 
-@pytest.mark.parametrize(("row", "lane"), in_lanes(FENCED))
+@pytest.mark.parametrize(("row", "lane"), in_lanes(CHAINED))
+def test_a_lost_carry_shows_in_the_output_and_in_the_iv(planted: Planted, row: Row, lane: str) -> None:
+    findings = found(planted, row, lane)
+    assert {(item.verdict, item.symptom, item.repeats) for item in findings} == {
+        ("disagree", "output", "alone"),
+        ("disagree", "iv", "alone"),
+    }
+
+
+@pytest.mark.parametrize(("row", "lane"), in_lanes(FENCED, (*LANES, SAME_EMULATED)))
 def test_a_write_beyond_a_buffer_is_found_with_and_without_a_guard_page(planted: Planted, row: Row, lane: str) -> None:
     findings = found(planted, row, lane)
     kinds = {(item.verdict, item.symptom) for item in findings}
@@ -185,7 +200,7 @@ def test_a_departure_that_needs_its_neighbours_says_so(planted: Planted, row: Ro
 
 
 def culprits(batch: Batch, count: int) -> set[int]:
-    """Cases in which ctr is given more than 16 bytes that begin with 0x5a, out of place: see CULPRIT in faults.h."""
+    """Cases in which ctr is given what CULPRIT in faults.h asks for."""
     cases = set()
     for index in range(count):
         first = int(batch.cases["first_op"][index])
@@ -198,7 +213,7 @@ def culprits(batch: Batch, count: int) -> set[int]:
                 spent = min(-done % 16, length)
                 begins = int(op["in_off"]) + spent
                 left = length - spent if op["flags"] & Flag.LAST else (length - spent) // 16 * 16
-                if left > 16 and not op["flags"] & Flag.IN_PLACE and batch.blob[begins] == 0x5A:
+                if left > 16 and not op["flags"] & Flag.IN_PLACE and batch.blob[begins] == 0x5A and batch.blob[begins + 1] < 0x60:
                     cases.add(index)
                 done += length
     return cases
@@ -225,6 +240,6 @@ def test_talk_on_the_protocols_channel_is_void(planted: Planted, lane: str) -> N
 
 @pytest.mark.parametrize(("row", "lane"), in_lanes(tuple(Row(plant, "", "", "") for plant in HONEST), (*LANES, SAME_EMULATED)))
 def test_what_is_allowed_stays_green(planted: Planted, row: Row, lane: str) -> None:
-    assert_green(planted.run(row.plant.name, lane, 4096), 4096)
+    assert_green(planted.run(row.plant.name, lane, 2048), 2048)
 
 

@@ -180,7 +180,7 @@ def test_every_code_is_that_of_the_protocol_page() -> None:
     for codes, text in names.items():
         found = [f"{code.name.lower()}={int(code)}" for code in codes if code.name and code is not Watch.ALL]
         assert " ".join(found) == text
-    assert sum(watch for watch in Watch if watch is not Watch.ALL) == Watch.ALL
+    assert sum(int(watch) for watch in Watch if watch is not Watch.ALL) == int(Watch.ALL)
 
 
 def test_length_classes_are_named_after_their_blocks() -> None:

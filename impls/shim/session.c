@@ -16,6 +16,12 @@ struct slot {
 };
 
 static struct slot slots[NUM_SLOTS];
+
+/* The outputs of the last update and of the one before it, which FLAG_FEED takes as key and as data. */
+static struct {
+    uint8_t bytes[MAX_FEED_LEN];
+    size_t len;
+} fed[2];
 static struct departure found;
 
 /* ---- watchers --------------------------------------------------------------------------------------------- */
@@ -85,6 +91,22 @@ static int contexts_changed(unsigned slot)
     return 0;
 }
 
+/* The bytes an operation takes: the case's own, or a former output. NULL where that has another length. */
+static const uint8_t *taken_from(const struct op *o, unsigned feed)
+{
+    if ((o->flags & FLAG_FEED) == 0) {
+        return batch.base + batch.blob_off + o->in_off;
+    }
+    return fed[feed].len == o->in_len ? fed[feed].bytes : NULL;
+}
+
+static void feed(const uint8_t *out, size_t len)
+{
+    fed[1] = fed[0];
+    fed[0].len = len <= MAX_FEED_LEN ? len : 0;
+    memcpy(fed[0].bytes, out, fed[0].len);
+}
+
 /* ---- calls ------------------------------------------------------------------------------------------------ */
 
 static void enter(void)
@@ -125,7 +147,11 @@ static void place_slot(unsigned slot, const struct test_case *c)
 static int run_setkey(struct slot *s, const struct test_case *c, const struct op *o, uint8_t *status)
 {
     struct arena *a = arena_of(BUFFER_KEY, 0);
-    const uint8_t *original = batch.base + batch.blob_off + o->in_off;
+    const uint8_t *original = taken_from(o, 0);
+    if (original == NULL) {
+        *status = SUBJECT_BAD_ORDER;
+        return 0;
+    }
     uint8_t *key = arena_place(a, o->in_edge, o->in_align, o->in_len, subject.watch);
     memcpy(key, original, o->in_len);
     enter();
@@ -200,7 +226,11 @@ static void observe_iv(const struct slot *s, const struct op *o, uint8_t status)
 static int run_update(struct slot *s, const struct op *o, uint8_t *status)
 {
     struct arena *in = arena_of(BUFFER_IN, 0), *out = arena_of(BUFFER_OUT, 0);
-    const uint8_t *original = batch.base + batch.blob_off + o->in_off;
+    const uint8_t *original = taken_from(o, 1);
+    if (original == NULL) {
+        *status = SUBJECT_BAD_ORDER;
+        return 0;
+    }
     size_t len = o->in_len;
     uint8_t *dst = arena_place(out, o->out_edge, o->out_align, len, subject.watch);
     uint8_t *src = dst;
@@ -234,6 +264,7 @@ static int run_update(struct slot *s, const struct op *o, uint8_t *status)
     if (src != dst && (input_changed(in, original) || canaries_changed(in))) {
         return 1;
     }
+    feed(dst, len);
     return canaries_changed(out) || canaries_changed(arena_of(BUFFER_IV, o->slot));
 }
 
@@ -350,6 +381,7 @@ int session_run_case(uint64_t index)
     for (unsigned i = 0; i < NUM_SLOTS; i++) {
         slots[i].placed = 0;
     }
+    fed[0].len = fed[1].len = 0;
     uint8_t *statuses = batch.statuses + c.first_op, status;
     for (uint32_t i = 0; wrong == NULL && i < c.num_ops; i++) {
         wrong = batch_op(c.first_op + i, &o);

@@ -12,6 +12,7 @@
 #define MAX_MESSAGE_LEN (UINT64_C(4) << 20)
 #define MAX_SMALL_LEN (UINT64_C(128) << 10) /* iv, associated data */
 #define FILL_BYTE 0xa5
+#define MAX_FEED_LEN 64u
 #define NUM_CLASSES 16u
 #define MAX_PATHS 64u
 #define PATH_NAME_LEN 32u
@@ -43,7 +44,7 @@ enum {
     BUFFER_BATCH = 11
 };
 enum { OP_SETKEY = 1, OP_SETIV, OP_AAD, OP_UPDATE, OP_FINAL, OP_TAG, OP_REINIT, OP_CLONE };
-enum { FLAG_IN_PLACE = 1, FLAG_LAST = 2, FLAG_OBSERVE_IV = 4 };
+enum { FLAG_IN_PLACE = 1, FLAG_LAST = 2, FLAG_OBSERVE_IV = 4, FLAG_FEED = 8 };
 
 /* One buffer's home: usable bytes between two inaccessible stretches. `at` and `len` are the current placement. */
 struct arena {

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from crosslane import wire
+from crosslane.chains import chains_of, run_chain
 from crosslane.client import SharedMemory
 from crosslane.compare import Departure, compare
 from crosslane.confirm import confirm
@@ -72,6 +73,7 @@ def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmRe
         for desk in desks:
             _open(desk, plan.manifest.block_len)
         _run_vectors(plan, desks, memory, notify)
+        notes += _run_chains(plan, desks, memory, notify)
         _run_batches(plan, desks, oracle, memory, notify)
     except HarnessFault as fault:
         notes.append(f"the oracle failed: {fault}")
@@ -133,6 +135,31 @@ def _run_vectors(plan: AlgorithmPlan, desks: list[_Desk], memory: SharedMemory, 
                 notify(len(directed.batch))
             except HarnessFault as fault:
                 desk.fail(fault)
+
+
+def _run_chains(plan: AlgorithmPlan, desks: list[_Desk], memory: SharedMemory, notify: Notify) -> list[str]:
+    """Chained vectors, natively: their millions of steps would take an emulator longer than all the rest of a run."""
+    chains = chains_of(plan.vectors, str(plan.algorithm))
+    for chain in chains:
+        for desk in desks:
+            if not desk.alive or not desk.plan.native:
+                continue
+            try:
+                wrong = run_chain(chain, desk.executor, memory)
+            except HarnessFault as fault:
+                desk.fail(fault)
+                continue
+            desk.comparisons += 1
+            desk.num_vectors += 1
+            notify(1)
+            if wrong:
+                desk.num_departed += 1
+                finding = Finding(f"{chain.name}:chain", "disagree", "output", "alone", 1, wrong)
+                desk.findings[(chain.name,)] = finding
+    left_out = [str(desk.plan.cell) for desk in desks if desk.alive and not desk.plan.native]
+    if not chains or not left_out:
+        return []
+    return [f"{chain.name} runs in native lanes only, not in {', '.join(left_out)}" for chain in chains]
 
 
 def _judge_vectors(desk: _Desk, directed: DirectedBatch, results: Results) -> None:

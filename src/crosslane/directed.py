@@ -122,12 +122,34 @@ def _add_vector(builder: DirectedBuilder, file: VectorFile, vector: Vector) -> N
             )
 
 
+def _add_rounds(builder: DirectedBuilder, file: VectorFile, vector: Vector) -> None:
+    """Each listed round of a Monte Carlo test by itself: its inner iterations under the round's key."""
+    chain = vector.monte_carlo
+    if chain is None:
+        return
+    for item in chain.rounds:
+        builder.add(
+            f"{file.source}:{vector.id}:round_{item.index}:{vector.direction}",
+            decrypting=vector.direction == "decrypt",
+            key=item.key,
+            iv=b"",
+            data=item.input,
+            answer=item.output,
+            repeats=chain.num_inner,
+            layout=_LAYOUTS[0],
+        )
+
+
 def vector_batch(files: Iterable[VectorFile], algorithm: str) -> DirectedBatch:
-    """All message vectors of one algorithm, each in two layouts and both directions where the source allows both."""
+    """All vectors of one algorithm that are sessions: messages in two layouts and both directions where the source allows
+    both, and the rounds of Monte Carlo tests. Chained vectors are run by ``chains``.
+    """
     builder = DirectedBuilder()
     for file in files:
         if file.algorithm == algorithm:
             for vector in file.vectors:
                 if vector.kind == "message":
                     _add_vector(builder, file, vector)
+                elif vector.kind == "monte_carlo":
+                    _add_rounds(builder, file, vector)
     return builder.build()

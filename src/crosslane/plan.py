@@ -58,6 +58,7 @@ class CellPlan:
     cell: Cell
     implementation: Implementation
     arch: str
+    native: bool
     station: Station
     comparisons: int
 
@@ -214,6 +215,7 @@ def make_plans(
                         cell=cell,
                         implementation=implementation_named(registry, cell.driver),
                         arch=by_name[cell.lane].arch,
+                        native=by_name[cell.lane].runner == "native",
                         station=station(implementation_named(registry, cell.driver), by_name[cell.lane]),
                         comparisons=counts.of(by_name[cell.lane]),
                     )

@@ -89,6 +89,8 @@ def _exceptions(result: RunResult) -> Iterator[str]:
             if judgement.passed is None and cell.state != "declined":
                 key = (judgement.check, judgement.reason)
                 reasons[key] = reasons.get(key, 0) + 1
+    for algorithm in result.algorithms:
+        yield from (f"note: {algorithm.algorithm}: {note}" for note in algorithm.notes)
     for (check, reason), count in reasons.items():
         yield f"not judged: {check} in {count} cells: {reason}"
 

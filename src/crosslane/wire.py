@@ -100,6 +100,7 @@ class Flag(IntFlag):
     IN_PLACE = 1
     LAST = 2
     OBSERVE_IV = 4
+    FEED = 8
 
 
 class Edge(IntEnum):

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosslane.checks import Check, Outcome, judge_all, load_checks
+from crosslane.data import data_root
+from crosslane.errors import BadInput
+from crosslane.records import CellResult, Finding
+
+MakeCell = Callable[..., CellResult]
+
+FOUND = Finding("0123456789abcdef-3-17", "disagree", "output", "alone", 2, "byte 5 of the output differs")
+WRONG_ANSWER = Finding("paper:1:encrypt", "disagree", "output", "alone", 1, "byte 0 of the output differs")
+DECLINED: dict[str, Any] = {
+    "state": "declined", "comparisons": 0, "num_vectors": 0, "wanted": 0, "cpu_features": ("avx",), "paths": {},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def checks() -> dict[str, Check]:
+    return {check.name: check for check in load_checks(data_root())}
+
+
+def test_there_are_the_checks_that_the_documentation_names(checks: dict[str, Check]) -> None:
+    assert {"agreement", "declines", "known_answer", "paths"} <= set(checks)
+    for check in checks.values():
+        assert check.sentence.endswith(".")
+        assert check.sentence[0].isupper()
+
+
+NOT_JUDGED: Any = None
+
+# Of each check: what passes, what does not apply, and what must be red, with the reason.
+TABLE: list[tuple[str, dict[str, Any], bool | None, str]] = [
+    ("agreement", {}, True, ""),
+    ("agreement", {"comparisons": 640, "num_vectors": 0}, True, ""),
+    ("agreement", {"num_departed": 2, "findings": (FOUND,)}, False, "byte 5 of the output differs"),
+    ("agreement", {"num_departed": 2}, False, "2 cases depart"),
+    ("agreement", {"skipped": 1}, False, "1 cases were not judged"),
+    ("agreement", {"comparisons": 647}, False, "only 639 comparisons of the 640 promised"),
+    ("agreement", {"comparisons": 8}, False, "only 0 comparisons of the 640 promised"),
+    ("agreement", {"state": "void", "reason": "the shim died"}, False, "did not run: the shim died"),
+    ("agreement", {"state": "not_run"}, False, "did not run"),
+    ("agreement", DECLINED, None, "the CPU of this lane lacks"),
+    ("declines", {}, True, ""),
+    ("declines", {"needed_features": ()}, True, ""),
+    ("declines", DECLINED, True, ""),
+    ("declines", {"cpu_features": ("avx",)}, False, "runs on a CPU without avx2"),
+    ("declines", {**DECLINED, "cpu_features": ("avx", "avx2")}, False, "declines although the CPU has all"),
+    ("declines", {**DECLINED, "needed_features": ()}, False, "declines although the CPU has all"),
+    ("declines", {"state": "void", "reason": "no hello", "cpu_features": ()}, False, "did not run: no hello"),
+    ("declines", {"state": "not_run", "cpu_features": ()}, False, "did not run"),
+    ("known_answer", {}, True, ""),
+    ("known_answer", {"num_departed": 2, "findings": (FOUND,)}, True, ""),
+    ("known_answer", {"num_vectors": 0}, None, "has no vector of this algorithm"),
+    ("known_answer", DECLINED, None, "the CPU of this lane lacks"),
+    ("known_answer", {"findings": (FOUND, WRONG_ANSWER)}, False, "paper:1:encrypt: byte 0 of the output differs"),
+    ("known_answer", {"findings": (WRONG_ANSWER,), "num_vectors": 0}, False, "paper:1:encrypt"),
+    ("known_answer", {"state": "void", "reason": "the shim died"}, False, "did not run: the shim died"),
+    ("paths", {}, True, ""),
+    ("paths", {"declared_paths": (), "paths": {}}, True, ""),
+    ("paths", {"cell": "ecb(toy)/toy-avx2-x86_64@x86_64_native", "paths": {"1way": ("1",)}}, True, ""),
+    ("paths", {"paths": {"1way": ("1",), "wrap": ()}}, False, "no case took the declared path wrap"),
+    ("paths", {"paths": {"wrap": ("1",)}}, False, "no case took the declared path 1way"),
+    ("paths", {"paths": {}}, False, "no case took the declared path 1way, wrap"),
+    ("paths", {"paths": {}, "unwatched": ("paths",)}, None, "cannot be observed"),
+    ("paths", {"paths": {}, "unwatched": ("registers",)}, False, "no case took the declared path"),
+    ("paths", {"state": "void", "reason": "the shim died"}, False, "did not run: the shim died"),
+    ("paths", DECLINED, None, "the CPU of this lane lacks"),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "passed", "reason"), TABLE)
+def test_a_check_judges_a_cell(
+    checks: dict[str, Check], make_cell: MakeCell, name: str, changes: dict[str, Any], passed: bool | None, reason: str
+) -> None:
+    outcome = checks[name].judge(make_cell(**changes))
+    assert outcome.passed is passed
+    assert reason in outcome.reason
+    assert bool(outcome.reason) is (passed is not True)
+
+
+def test_every_check_is_seen_to_pass_to_fail_and_to_judge_what_did_not_run(checks: dict[str, Check]) -> None:
+    for name in checks:
+        rows = [(changes, passed) for check, changes, passed, _ in TABLE if check == name]
+        assert {True, False} <= {passed for _, passed in rows}, f"add rows of {name} to the table"
+        assert (False, "void") in {(passed, changes.get("state")) for changes, passed in rows}
+
+
+def test_a_cell_gets_every_judgement(checks: dict[str, Check], make_cell: MakeCell) -> None:
+    judgements = judge_all(tuple(checks.values()), make_cell(num_departed=1, findings=(FOUND,)))
+    assert [judgement.check for judgement in judgements] == sorted(checks)
+    of = {judgement.check: judgement for judgement in judgements}
+    assert of["agreement"].passed is False
+    assert of["agreement"].reason == FOUND.text
+    assert of["agreement"].sentence == checks["agreement"].sentence
+    assert of["paths"].passed is True
+
+
+SOUND = '''"""Is sound.
+
+More words.
+"""
+from crosslane.checks import Outcome
+def judge(cell):
+    return Outcome(True)
+'''
+
+
+def folder_with(root: Path, **files: str) -> Path:
+    folder = root / "conformance" / "checks"
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    return root
+
+
+def test_checks_are_discovered_in_the_order_of_their_names(tmp_path: Path, make_cell: MakeCell) -> None:
+    found = load_checks(folder_with(tmp_path, wiping=SOUND, abi=SOUND, __init__=""))
+    assert [(check.name, check.sentence) for check in found] == [("abi", "Is sound."), ("wiping", "Is sound.")]
+    assert found[0].judge(make_cell()) == Outcome(True)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def judge(cell): ...\n", "a check has a docstring of one sentence and a function judge"),
+        ('"""   \n"""\ndef judge(cell): ...\n', "a check has a docstring"),
+        ('"""Says something."""\n', "a check has a docstring of one sentence and a function judge"),
+        ('"""Says something."""\njudge = 1\n', "a check has a docstring"),
+        ('"""Says something."""\ndef judge(cell:\n', "cannot be loaded .SyntaxError"),
+        ("import no_such_module\n", "cannot be loaded .ModuleNotFoundError.*no_such_module"),
+        ("1 / 0\n", "cannot be loaded .ZeroDivisionError"),
+    ],
+)
+def test_a_file_that_is_no_check_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(BadInput, match=rf"odd\.py: {message}"):
+        load_checks(folder_with(tmp_path, good=SOUND, odd=text))
+
+
+def test_a_folder_without_checks_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="there is no check; restore the folder"):
+        load_checks(tmp_path)
+    with pytest.raises(BadInput, match="there is no check"):
+        load_checks(folder_with(tmp_path, __init__=SOUND))

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crosslane.errors import BadInput
+from crosslane.manifest import (
+    GENERATOR_VERSION,
+    STEERING,
+    CaseId,
+    Manifest,
+    manifest_for,
+    parse_case_id,
+    parse_manifest,
+)
+from crosslane.model import Cipher, Implementation, Mode
+
+MakeManifest = Callable[..., Manifest]
+
+CIPHER = Cipher("toy", "Toy", "none", 8, (5, 16), ("degenerate",), Path())
+MODE = Mode(
+    name="lrw", title="LRW", standard="none", split="block", partial="refused", min_len_blocks=1, iv="index",
+    iv_lens=(0, 12), iv_out="next", directions=("encrypt", "decrypt"), aad=False, tag_lens=(), num_keys=2,
+    key_extra_len=16, block_lens=(8, 16), folder=Path(),
+)  # fmt: skip
+
+
+def implementation(folder: str, ways: int) -> Implementation:
+    return Implementation(
+        cipher="toy", driver=f"toy-{folder}", symbol=f"toy_{folder}", isa="any", features=(), priority=100, ways=ways,
+        sources=(), fused=(), paths=(), constant_time=True, description="Toy.", folder=Path(folder), origin="own",
+    )  # fmt: skip
+
+
+def test_a_manifest_holds_the_facts_of_cipher_mode_and_the_widest_implementation() -> None:
+    manifest = manifest_for(CIPHER, MODE, [implementation("generic", 1), implementation("wide", 16)], "a seed")
+    assert manifest == Manifest(
+        generator=GENERATOR_VERSION, algorithm="lrw(toy)", seed="a seed", block_len=8, key_lens=(5, 16),
+        policies=("degenerate",), split="block", partial="refused", min_len_blocks=1, iv="index", iv_lens=(8, 12),
+        iv_out="next", directions=("encrypt", "decrypt"), num_keys=2, key_extra_len=16, ways=16,
+        sessions_per_batch=1024, messages_per_session=8, steering=STEERING,
+    )  # fmt: skip
+    assert manifest.messages_per_batch == 8192
+
+
+def test_the_digest_is_that_of_the_canonical_text(make_manifest: MakeManifest) -> None:
+    manifest = make_manifest()
+    text = manifest.to_json()
+    assert text == json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"))
+    assert manifest.digest == hashlib.sha256(text.encode()).hexdigest()[:16]
+    assert make_manifest(key_lens=(16, 24), seed="wrap").digest == "df5bd17bc032bb22"
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Manifest)])
+def test_every_field_is_in_the_digest(make_manifest: MakeManifest, name: str) -> None:
+    manifest = make_manifest()
+    value = getattr(manifest, name)
+    other = value + 1 if isinstance(value, int) else value + "x" if isinstance(value, str) else (*value, "x")
+    changed: Any = {name: other}
+    assert replace(manifest, **changed).digest != manifest.digest
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.text(max_size=30), block_len=st.integers(1, 64), ways=st.integers(1, 64), num_keys=st.integers(1, 3),
+    key_lens=st.lists(st.integers(0, 64), min_size=1, max_size=8).map(tuple),
+    steering=st.lists(st.sampled_from(sorted(set(STEERING))), min_size=1, max_size=20).map(tuple),
+    split=st.sampled_from(["byte", "block", "none"]), policies=st.sampled_from([(), ("weak_subkey",)]),
+)  # fmt: skip
+def test_manifests_come_back(make_manifest: MakeManifest, **facts: Any) -> None:
+    manifest = make_manifest(**facts)
+    read = parse_manifest(manifest.to_json(), "here")
+    assert read == manifest
+    assert read.digest == manifest.digest
+
+
+def changed(manifest: Manifest, **changes: Any) -> str:
+    return json.dumps({**json.loads(manifest.to_json()), **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"more": 1}, "exactly the fields generator, algorithm"),
+        ({"generator": GENERATOR_VERSION + 1}, f"generator version {GENERATOR_VERSION + 1}, this engine has"),
+        ({"generator": "1"}, "generator = '1' is no int"),
+        ({"generator": True}, "generator = True is no int"),
+        ({"block_len": 16.0}, r"block_len = 16\.0 is no int"),
+        ({"block_len": 0}, "block_len = 0, allowed are 1 to"),
+        ({"block_len": -16}, "block_len = -16, allowed are 1 to"),
+        ({"ways": 2**40}, "ways = 1099511627776, allowed are"),
+        ({"min_len_blocks": -1}, "min_len_blocks = -1, allowed are 0 to"),
+        ({"sessions_per_batch": 0}, "sessions_per_batch = 0"),
+        ({"messages_per_session": 0}, "messages_per_session = 0"),
+        ({"key_lens": []}, "key_lens is empty"),
+        ({"key_lens": 16}, "key_lens = 16 is no tuple"),
+        ({"key_lens": ["16"]}, "key_lens = .* is no tuple"),
+        ({"key_lens": [16, True]}, "key_lens = .* is no tuple"),
+        ({"key_lens": [-1]}, "key_lens = .* allowed are 0 to"),
+        ({"seed": None}, "seed = None is no str"),
+        ({"seed": ["a"]}, "seed = .* is no str"),
+        ({"split": "bit"}, "split = 'bit', allowed are byte, block, none"),
+        ({"partial": ""}, "partial = '', allowed are"),
+        ({"iv": "x"}, "iv = 'x', allowed are"),
+        ({"iv_out": "x"}, "iv_out = 'x', allowed are"),
+        ({"directions": ["sideways"]}, "directions = .* allowed are encrypt, decrypt"),
+        ({"directions": []}, "directions is empty"),
+        ({"policies": ["none"]}, "policies = .* allowed are degenerate, weak_subkey"),
+        ({"steering": ["luck"]}, "steering = .* allowed are counters"),
+        ({"steering": []}, "steering is empty"),
+    ],
+)
+def test_a_manifest_that_no_check_wrote_is_refused(
+    make_manifest: MakeManifest, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BadInput, match=rf"^some/file: .*{message}"):
+        parse_manifest(changed(make_manifest(), **changes), "some/file")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "1", '"text"', "{}", "[" * 100_000])
+def test_what_is_no_manifest_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="^some/file: "):
+        parse_manifest(text, "some/file")
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Manifest)])
+def test_a_manifest_without_one_field_is_refused(make_manifest: MakeManifest, name: str) -> None:
+    facts = json.loads(make_manifest().to_json())
+    del facts[name]
+    with pytest.raises(BadInput, match="exactly the fields"):
+        parse_manifest(json.dumps(facts), "some/file")
+
+
+@given(
+    digest=st.text("0123456789abcdef", min_size=16, max_size=16), batch=st.integers(0, 10**9 - 1),
+    index=st.integers(0, 10**9 - 1),
+)  # fmt: skip
+def test_case_ids_come_back(digest: str, batch: int, index: int) -> None:
+    case_id = CaseId(digest, batch, index)
+    assert parse_case_id(str(case_id)) == case_id
+    assert str(case_id) == f"{digest}-{batch}-{index}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "x", "0123456789abcdef", "0123456789abcdef-1", "0123456789abcdef-1-2-3", "0123456789abcde-1-2",
+        "0123456789ABCDEF-1-2", "0123456789abcdef--1-2", "0123456789abcdef-1-2 ", "0123456789abcdef-1-2\n",
+        "0123456789abcdef-1-1234567890", "0123456789abcdef-\u0661-2", "g123456789abcdef-1-2",
+    ],
+)  # fmt: skip
+def test_what_is_no_case_id_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(BadInput, match=r"is no case id.* such as 0123456789abcdef-3-17"):
+        parse_case_id(text)
