@@ -55,6 +55,7 @@ static int cbc_update(struct subject_message *m, uint8_t *dst, const uint8_t *sr
 const struct subject_mode subject_mode_cbc = {
     .name = "cbc",
     .num_ctx = 1,
+    .has_output = 1,
     .setkey = mode_setkey_one,
     .setiv = mode_setiv_block,
     .update = cbc_update,

@@ -74,6 +74,7 @@ static int ctr_update(struct subject_message *m, uint8_t *dst, const uint8_t *sr
 const struct subject_mode subject_mode_ctr = {
     .name = "ctr",
     .num_ctx = 1,
+    .has_output = 1,
     .setkey = mode_setkey_one,
     .setiv = mode_setiv_block,
     .update = ctr_update,

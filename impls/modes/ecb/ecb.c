@@ -36,6 +36,7 @@ static uint32_t ecb_iv_out_len(const struct subject_message *m)
 const struct subject_mode subject_mode_ecb = {
     .name = "ecb",
     .num_ctx = 1,
+    .has_output = 1,
     .setkey = mode_setkey_one,
     .setiv = ecb_setiv,
     .update = ecb_update,
