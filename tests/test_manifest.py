@@ -122,8 +122,9 @@ def changed(manifest: Manifest, **changes: Any) -> str:
 def test_a_manifest_that_no_check_wrote_is_refused(
     make_manifest: MakeManifest, changes: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(BadInput, match=rf"^some/file: .*{message}"):
+    with pytest.raises(BadInput, match=message) as raised:
         parse_manifest(changed(make_manifest(), **changes), "some/file")
+    assert str(raised.value).startswith("some/file: ")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "1", '"text"', "{}", "[" * 100_000])

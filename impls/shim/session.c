@@ -24,6 +24,12 @@ static struct {
 } fed[2];
 static struct departure found;
 
+/* Where the outputs of the message under way lie in the result region. */
+static struct {
+    uint64_t begin;
+    uint64_t end;
+} released;
+
 /* ---- watchers --------------------------------------------------------------------------------------------- */
 
 static int input_changed(const struct arena *a, const uint8_t *original)
@@ -172,6 +178,7 @@ static int run_setiv(struct slot *s, const struct test_case *c, const struct op 
 {
     struct arena *a = arena_of(BUFFER_IV_IN, 0);
     const uint8_t *original = batch.base + batch.blob_off + o->in_off;
+    released.begin = released.end = UINT64_MAX;
     if (s->stage == STAGE_EMPTY) {
         *status = SUBJECT_BAD_ORDER;
         return 0;
@@ -223,6 +230,36 @@ static void observe_iv(const struct slot *s, const struct op *o, uint8_t status)
     }
 }
 
+static uint8_t call_update(struct slot *s, const struct op *o, uint8_t *dst, const uint8_t *src)
+{
+    int last = (o->flags & FLAG_LAST) != 0;
+    if (s->stage != STAGE_AAD && s->stage != STAGE_DATA) {
+        return SUBJECT_BAD_ORDER;
+    }
+    if ((subject.watch & WATCH_PATHS) != 0) {
+        paths_arm(paths_length_class(o->in_len, subject.leaf.block_len));
+    }
+    enter();
+    int status = subject.mode->update(&s->m, dst, src, o->in_len, last);
+    for (uint64_t i = 1; i < o->aux0; i++) {
+        num_calls++;
+        status = subject.mode->update(&s->m, dst, dst, o->in_len, last);
+    }
+    leave();
+    s->stage = status == SUBJECT_OK ? STAGE_DATA : s->stage;
+    return (uint8_t)status;
+}
+
+/* A MAC takes data and gives none. */
+static int run_absorb(struct slot *s, const struct op *o, const uint8_t *original, uint8_t *status)
+{
+    struct arena *in = arena_of(BUFFER_IN, 0);
+    uint8_t *src = arena_place(in, o->in_edge, o->in_align, o->in_len, subject.watch);
+    memcpy(src, original, o->in_len);
+    *status = call_update(s, o, NULL, src);
+    return input_changed(in, original) || canaries_changed(in);
+}
+
 static int run_update(struct slot *s, const struct op *o, uint8_t *status)
 {
     struct arena *in = arena_of(BUFFER_IN, 0), *out = arena_of(BUFFER_OUT, 0);
@@ -230,6 +267,9 @@ static int run_update(struct slot *s, const struct op *o, uint8_t *status)
     if (original == NULL) {
         *status = SUBJECT_BAD_ORDER;
         return 0;
+    }
+    if (!subject.mode->has_output) {
+        return run_absorb(s, o, original, status);
     }
     size_t len = o->in_len;
     uint8_t *dst = arena_place(out, o->out_edge, o->out_align, len, subject.watch);
@@ -241,23 +281,10 @@ static int run_update(struct slot *s, const struct op *o, uint8_t *status)
         memcpy(src, original, len);
         memset(dst, FILL_BYTE, len);
     }
-    if (s->stage != STAGE_AAD && s->stage != STAGE_DATA) {
-        *status = SUBJECT_BAD_ORDER;
-    } else {
-        int last = (o->flags & FLAG_LAST) != 0;
-        if ((subject.watch & WATCH_PATHS) != 0) {
-            paths_arm(paths_length_class(len, subject.leaf.block_len));
-        }
-        enter();
-        *status = (uint8_t)subject.mode->update(&s->m, dst, src, len, last);
-        for (uint64_t i = 1; i < o->aux0; i++) {
-            num_calls++;
-            *status = (uint8_t)subject.mode->update(&s->m, dst, dst, len, last);
-        }
-        leave();
-        s->stage = *status == SUBJECT_OK ? STAGE_DATA : s->stage;
-    }
+    *status = call_update(s, o, dst, src);
     memcpy(batch.out + o->out_off, dst, len);
+    released.begin = o->out_off < released.begin ? o->out_off : released.begin;
+    released.end = o->out_off + len;
     if ((o->flags & FLAG_OBSERVE_IV) != 0) {
         observe_iv(s, o, *status);
     }
@@ -281,27 +308,38 @@ static int run_final(struct slot *s, uint8_t *status)
     return 0;
 }
 
+/* A message whose tag is wrong gives no plaintext: what its updates put out is withheld. */
+static void withhold(void)
+{
+    memset(batch.out + released.begin, 0, released.end - released.begin);
+}
+
 static int run_tag(struct slot *s, const struct test_case *c, const struct op *o, uint8_t *status)
 {
     struct arena *a = arena_of(BUFFER_TAG, 0);
+    const uint8_t *original = batch.base + batch.blob_off + o->in_off;
     size_t len = c->tag_len;
-    if (s->stage != STAGE_FINAL || subject.mode->tag == NULL) {
-        *status = SUBJECT_BAD_ORDER;
-        return 0;
-    }
+    int refused = s->stage != STAGE_FINAL || subject.mode->tag == NULL;
     uint8_t *tag = arena_place(a, o->out_edge, o->out_align, len, subject.watch);
     if (c->decrypting) {
-        memcpy(tag, batch.base + batch.blob_off + o->in_off, len);
+        memcpy(tag, original, len);
     } else {
         memset(tag, FILL_BYTE, len);
     }
-    enter();
-    *status = (uint8_t)subject.mode->tag(&s->m, tag, len);
-    leave();
+    if (!refused) {
+        enter();
+        *status = (uint8_t)subject.mode->tag(&s->m, tag, len);
+        leave();
+        s->stage = STAGE_DONE;
+    } else {
+        *status = SUBJECT_BAD_ORDER;
+    }
     if (!c->decrypting) {
         memcpy(batch.out + o->out_off, tag, len);
+    } else if (*status != SUBJECT_OK) {
+        withhold();
     }
-    return canaries_changed(a);
+    return (c->decrypting && input_changed(a, original)) || canaries_changed(a);
 }
 
 static int run_clone(struct slot *to, const struct op *o, const struct test_case *c, uint8_t *status)
@@ -364,7 +402,7 @@ static const char *op_bounds(const struct op *o, const struct test_case *c)
     if (o->in_len > most[o->kind] || c->tag_len > 64) {
         return "an operation is longer than the limits of the hello";
     }
-    uint64_t out = o->kind == OP_UPDATE ? o->in_len : 0;
+    uint64_t out = o->kind == OP_UPDATE && subject.mode->has_output ? o->in_len : 0;
     out += (o->flags & FLAG_OBSERVE_IV) != 0 ? subject.leaf.block_len : 0;
     out += o->kind == OP_TAG && !c->decrypting ? c->tag_len : 0;
     if (out > batch.out_len - o->out_off) {
@@ -382,6 +420,7 @@ int session_run_case(uint64_t index)
         slots[i].placed = 0;
     }
     fed[0].len = fed[1].len = 0;
+    released.begin = released.end = UINT64_MAX;
     uint8_t *statuses = batch.statuses + c.first_op, status;
     for (uint32_t i = 0; wrong == NULL && i < c.num_ops; i++) {
         wrong = batch_op(c.first_op + i, &o);

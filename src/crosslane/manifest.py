@@ -41,6 +41,7 @@ _ALLOWED = {
 _NEVER_EMPTY = ("key_lens", "directions", "steering")
 
 _DIGEST_LEN = 16
+_JSON_TYPES: tuple[tuple[str, type], ...] = (("tuple", list), ("int", int), ("bool", bool), ("str", str))
 _CASE_ID = re.compile(rf"([0-9a-f]{{{_DIGEST_LEN}}})-([0-9]{{1,9}})-([0-9]{{1,9}})")
 
 
@@ -64,6 +65,8 @@ class Manifest:
     iv_lens: tuple[int, ...]
     iv_out: str
     directions: tuple[str, ...]
+    aad: bool
+    tag_lens: tuple[int, ...]
     num_keys: int
     key_extra_len: int
     ways: int
@@ -80,6 +83,16 @@ class Manifest:
     def digest(self) -> str:
         """The first 16 hexadecimal digits of the canonical text's SHA-256."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:_DIGEST_LEN]
+
+    @property
+    def is_mac(self) -> bool:
+        """Whether messages give a tag and nothing else."""
+        return bool(self.tag_lens) and not self.aad
+
+    @property
+    def is_aead(self) -> bool:
+        """Whether decryption needs what encryption gave: ciphertext and tag."""
+        return self.aad
 
     @property
     def messages_per_batch(self) -> int:
@@ -126,6 +139,8 @@ def manifest_for(cipher: Cipher, mode: Mode, implementations: Sequence[Implement
         iv_lens=tuple(length or cipher.block_len for length in mode.iv_lens),
         iv_out=mode.iv_out,
         directions=mode.directions,
+        aad=mode.aad,
+        tag_lens=tuple(length or cipher.block_len for length in mode.tag_lens),
         num_keys=mode.num_keys,
         key_extra_len=mode.key_extra_len,
         ways=max(implementation.ways for implementation in implementations),
