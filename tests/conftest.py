@@ -176,8 +176,9 @@ def make_manifest() -> Callable[..., Manifest]:
         facts: dict[str, Any] = {
             "generator": GENERATOR_VERSION, "algorithm": "ctr(toy)", "seed": "a test", "block_len": 16,
             "key_lens": (16,), "policies": (), "split": "byte", "partial": "anywhere", "min_len_blocks": 0,
-            "iv": "counter", "iv_lens": (16,), "iv_out": "next", "directions": ("encrypt", "decrypt"), "num_keys": 1,
-            "key_extra_len": 0, "ways": 8, "sessions_per_batch": 64, "messages_per_session": 8, "steering": STEERING,
+            "iv": "counter", "iv_lens": (16,), "iv_out": "next", "directions": ("encrypt", "decrypt"), "aad": False,
+            "tag_lens": (), "num_keys": 1, "key_extra_len": 0, "ways": 8, "sessions_per_batch": 64,
+            "messages_per_session": 8, "steering": STEERING,
         }  # fmt: skip
         return Manifest(**{**facts, **changes})
 

@@ -79,28 +79,17 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("ciphers", {"name": "sm4", "title": "SM4", "block_len": 16, "key_lens": [16]}),
         ("modes", {"name": "ctr", "title": "Counter", "split": "byte", "partial": "anywhere"}),
-        (
-            "implementations",
-            {
-                "cipher": "sm4",
-                "driver": "sm4-generic",
-                "isa": "any",
-                "features": [],
-                "ways": 1,
-                "priority": 100,
-                "fused": [],
-            },
-        ),
+        ("implementations", {"cipher": "sm4", "driver": "sm4-generic", "isa": "any", "features": [], "priority": 100}),
         ("cells", {"cell": CELL}),
     ],
 )
 def test_lists_are_for_people_and_for_programs(run: Run, what: str, known: dict[str, Any]) -> None:
     rows = json.loads(run("list", what, "--json").out)
-    assert known in rows
+    assert known in [{name: row[name] for name in known} for row in rows]
     plain = run("list", what)
     assert plain.status == 0
     assert len(plain.lines) == len(rows)
-    assert any(str(next(iter(known.values()))) in line for line in plain.lines)
+    assert any(all(str(value) in line for value in list(known.values())[:3]) for line in plain.lines)
     assert len({json.dumps(row) for row in rows}) == len(rows)
 
 

@@ -29,7 +29,7 @@ MakeManifest = Callable[..., Manifest]
 CIPHER = Cipher("toy", "Toy", "none", 8, (5, 16), ("degenerate",), Path())
 MODE = Mode(
     name="lrw", title="LRW", standard="none", split="block", partial="refused", min_len_blocks=1, iv="index",
-    iv_lens=(0, 12), iv_out="next", directions=("encrypt", "decrypt"), aad=False, tag_lens=(), num_keys=2,
+    iv_lens=(0, 12), iv_out="next", directions=("encrypt", "decrypt"), aad=True, tag_lens=(0, 4), num_keys=2,
     key_extra_len=16, block_lens=(8, 16), folder=Path(),
 )  # fmt: skip
 
@@ -46,7 +46,8 @@ def test_a_manifest_holds_the_facts_of_cipher_mode_and_the_widest_implementation
     assert manifest == Manifest(
         generator=GENERATOR_VERSION, algorithm="lrw(toy)", seed="a seed", block_len=8, key_lens=(5, 16),
         policies=("degenerate",), split="block", partial="refused", min_len_blocks=1, iv="index", iv_lens=(8, 12),
-        iv_out="next", directions=("encrypt", "decrypt"), num_keys=2, key_extra_len=16, ways=16,
+        iv_out="next", directions=("encrypt", "decrypt"), aad=True, tag_lens=(8, 4), num_keys=2,
+        key_extra_len=16, ways=16,
         sessions_per_batch=1024, messages_per_session=8, steering=STEERING,
     )  # fmt: skip
     assert manifest.messages_per_batch == 8192
@@ -57,7 +58,7 @@ def test_the_digest_is_that_of_the_canonical_text(make_manifest: MakeManifest) -
     text = manifest.to_json()
     assert text == json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"))
     assert manifest.digest == hashlib.sha256(text.encode()).hexdigest()[:16]
-    assert make_manifest(key_lens=(16, 24), seed="wrap").digest == "df5bd17bc032bb22"
+    assert make_manifest(key_lens=(16, 24), seed="wrap").digest == "25f88e1d4f2fe42d"
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Manifest)])
@@ -106,6 +107,9 @@ def changed(manifest: Manifest, **changes: Any) -> str:
         ({"key_lens": ["16"]}, "key_lens = .* is no tuple"),
         ({"key_lens": [16, True]}, "key_lens = .* is no tuple"),
         ({"key_lens": [-1]}, "key_lens = .* allowed are 0 to"),
+        ({"aad": 1}, "aad = 1 is no bool"),
+        ({"aad": None}, "aad = None is no bool"),
+        ({"tag_lens": [-4]}, "tag_lens = .* allowed are 0 to"),
         ({"seed": None}, "seed = None is no str"),
         ({"seed": ["a"]}, "seed = .* is no str"),
         ({"split": "bit"}, "split = 'bit', allowed are byte, block, none"),
@@ -129,8 +133,9 @@ def test_a_manifest_that_no_check_wrote_is_refused(
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "1", '"text"', "{}", "[" * 100_000])
 def test_what_is_no_manifest_is_refused(text: str) -> None:
-    with pytest.raises(BadInput, match="^some/file: "):
+    with pytest.raises(BadInput) as raised:
         parse_manifest(text, "some/file")
+    assert str(raised.value).startswith("some/file: ")
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Manifest)])

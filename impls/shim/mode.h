@@ -32,6 +32,17 @@ static inline void mode_blocks_in_runs(const struct subject_message *m, uint8_t 
     }
 }
 
+/* Each block masked before and after: dst = E(src xor masks) xor masks, or D likewise. masks may not be dst. */
+static inline void mode_blocks_masked(const struct subject_message *m, uint8_t *dst, const uint8_t *src,
+                                      const uint8_t *masks, size_t num_blocks)
+{
+    subject_blocks_fn *blocks = m->state->decrypting ? m->leaf->decrypt_blocks : m->leaf->encrypt_blocks;
+    size_t len = num_blocks * m->leaf->block_len;
+    xor_bytes(dst, src, masks, len);
+    blocks(m->ctx, dst, dst, num_blocks);
+    xor_bytes(dst, dst, masks, len);
+}
+
 static inline int mode_setkey_one(struct subject_message *m, const uint8_t *key, size_t key_len, uint32_t policy)
 {
     return m->leaf->setkey(m->ctx, key, key_len, policy);
@@ -55,6 +66,18 @@ static inline int mode_final_nothing(struct subject_message *m)
 static inline uint32_t mode_iv_out_block(const struct subject_message *m)
 {
     return m->leaf->block_len;
+}
+
+/* For modes that leave the iv undefined after a partial block. */
+static inline uint32_t mode_iv_out_whole(const struct subject_message *m)
+{
+    return m->state->used == 0 ? m->leaf->block_len : 0;
+}
+
+static inline uint32_t mode_iv_out_none(const struct subject_message *m)
+{
+    (void)m;
+    return 0;
 }
 
 /* Spends what is left of a keystream block that an earlier update began; returns the bytes done. */

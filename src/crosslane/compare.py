@@ -110,7 +110,7 @@ def _first_output(batch: Batch, oracle: Results, subject: Results, index: int) -
             verdict=Verdict.DISAGREE,
             symptom=Symptom.IV if in_iv else Symptom.OUTPUT,
             op=int(op),
-            buffer=Buffer.IV if in_iv else Buffer.OUT,
+            buffer=Buffer.IV if in_iv else Buffer.TAG if record["kind"] == OpKind.TAG else Buffer.OUT,
             offset=at - data_len if in_iv else at,
             signal=0,
             registers=0,

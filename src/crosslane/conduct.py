@@ -19,10 +19,11 @@ from crosslane.describe import departure_text
 from crosslane.directed import DirectedBatch, vector_batch
 from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor, Station
-from crosslane.generate import generate_batch, select_cases
+from crosslane.generate import select_cases
 from crosslane.manifest import CaseId
 from crosslane.plan import AlgorithmPlan, CellPlan
 from crosslane.records import AlgorithmResult, CellResult, Finding, State
+from crosslane.seal import finished_batch
 from crosslane.wire import Batch, Hello, Opened, Results, Watch, class_name
 
 __all__ = ["Notify", "conduct"]
@@ -122,7 +123,7 @@ def _open(desk: _Desk, block_len: int) -> None:
 
 
 def _run_vectors(plan: AlgorithmPlan, desks: list[_Desk], memory: SharedMemory, notify: Notify) -> None:
-    directed = vector_batch(plan.vectors, str(plan.algorithm))
+    directed = vector_batch(plan.vectors, str(plan.algorithm), plan.manifest.directions)
     if not len(directed.batch):
         return
     wire.encode_batch_into(directed.batch, memory.view)
@@ -194,8 +195,14 @@ def _run_batches(
     per_case = plan.manifest.messages_per_session
     most = max((desk.plan.comparisons for desk in desks if desk.alive), default=0)
     done, number = 0, 0
+
+    def encrypt(batch: Batch) -> Results:
+        wire.encode_batch_into(batch, memory.view)
+        oracle.start(batch, len(batch))
+        return oracle.finish()
+
     while done < most:
-        batch = generate_batch(plan.manifest, number)
+        batch = finished_batch(plan.manifest, number, encrypt)
         wire.encode_batch_into(batch, memory.view)
         started = []
         count = min(len(batch), -(-(most - done) // per_case))

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from crosslane.corpora import Vector, VectorFile
-from crosslane.wire import CASE, CASE_RESULT, OP, Batch, Edge, Flag, OpKind, Results, Verdict
+from crosslane.wire import CASE, CASE_RESULT, OP, Batch, Edge, Flag, OpKind, Results, Status, Verdict
 
-__all__ = ["DirectedBatch", "DirectedBuilder", "vector_batch"]
+__all__ = ["DirectedBatch", "DirectedBuilder", "Known", "vector_batch"]
 
 _MAX_ITERATIONS_BOTH_WAYS = 10_000
 
@@ -37,119 +37,144 @@ class _Layout:
 _LAYOUTS = (_Layout(Edge.END, 0, Edge.END, 0, in_place=False), _Layout(Edge.MIDDLE, 1, Edge.MIDDLE, 1, in_place=True))
 
 
+@dataclass(frozen=True)
+class Known:
+    """One message with its answer. ``answer`` is what the updates put out, ``tag`` what the tag operation gives or, when
+    decrypting, is given. ``refused`` where the tag is wrong: then nothing is put out. ``repeats`` feeds the output back.
+    """
+
+    name: str
+    decrypting: bool
+    key: bytes
+    iv: bytes
+    data: bytes
+    answer: bytes
+    aad: bytes = b""
+    tag: bytes = b""
+    refused: bool = False
+    repeats: int = 0
+
+
 class DirectedBuilder:
     """Collects cases one by one; ``build`` returns them as a batch."""
 
     def __init__(self) -> None:
-        self._cases: list[tuple[int, int, int]] = []
+        self._cases: list[tuple[int, int, int, int]] = []
         self._ops: list[tuple[int, ...]] = []
+        self._statuses: list[int] = []
         self._blob = bytearray()
         self._out = bytearray()
         self._names: list[str] = []
 
-    def _put(self, data: bytes) -> tuple[int, int]:
-        offset = len(self._blob)
-        self._blob += data
-        return offset, len(data)
-
-    def _op(self, kind: OpKind, data: bytes, layout: _Layout, flags: int = 0, repeats: int = 0) -> None:
-        offset, length = self._put(data)
+    def _op(
+        self, kind: OpKind, data: bytes, layout: _Layout, *, flags: int = 0, aux: tuple[int, int] = (0, 0)
+    ) -> None:
         self._ops.append(
             (kind, 0, flags, layout.in_edge, layout.in_align, layout.out_edge, layout.out_align, 0,
-             offset, length, len(self._out), repeats, 0)
+             len(self._blob), len(data), len(self._out), *aux)
         )  # fmt: skip
+        self._statuses.append(Status.OK)
+        self._blob += data
 
-    def add(
-        self,
-        name: str,
-        *,
-        decrypting: bool,
-        key: bytes,
-        iv: bytes,
-        data: bytes,
-        answer: bytes,
-        repeats: int,
-        layout: _Layout,
-    ) -> None:
-        """Add a session of one message that must turn ``data`` into ``answer`` (after ``repeats`` rounds)."""
+    def add(self, known: Known, layout: _Layout = _LAYOUTS[0]) -> None:
+        """Add a session of this one message."""
         first = len(self._ops)
-        self._op(OpKind.SETKEY, key, layout)
-        self._op(OpKind.SETIV, iv, layout)
+        self._op(OpKind.SETKEY, known.key, layout)
+        self._op(OpKind.SETIV, known.iv, layout, aux=(len(known.aad), len(known.data)))
+        if known.aad:
+            self._op(OpKind.AAD, known.aad, layout)
         flags = Flag.LAST | (Flag.IN_PLACE if layout.in_place else 0)
-        self._op(OpKind.UPDATE, data, layout, int(flags), repeats)
-        self._out += answer
+        self._op(OpKind.UPDATE, known.data, layout, flags=int(flags), aux=(known.repeats, 0))
+        self._out += bytes(len(known.answer)) if known.refused else known.answer
         self._op(OpKind.FINAL, b"", layout)
-        self._cases.append((first, len(self._ops) - first, int(decrypting)))
-        self._names.append(name)
+        if known.tag:
+            self._op(OpKind.TAG, known.tag if known.decrypting else b"", layout)
+            self._out += b"" if known.decrypting else known.tag
+            self._statuses[-1] = Status.BAD_TAG if known.refused else Status.OK
+        self._cases.append((first, len(self._ops) - first, int(known.decrypting), len(known.tag)))
+        self._names.append(known.name)
 
     def build(self) -> DirectedBatch:
         """The batch and what it must give."""
         cases = np.zeros(len(self._cases), CASE)
-        for index, (first, count, decrypting) in enumerate(self._cases):
-            cases[index]["first_op"], cases[index]["num_ops"], cases[index]["decrypting"] = first, count, decrypting
+        for index, values in enumerate(self._cases):
+            for field, value in zip(("first_op", "num_ops", "decrypting", "tag_len"), values, strict=True):
+                cases[index][field] = value
         ops = np.array(self._ops, OP) if self._ops else np.zeros(0, OP)
         blob = np.frombuffer(bytes(self._blob), np.uint8)
         batch = Batch(cases, ops, blob, len(self._out), np.ones(len(cases), np.int64))
         ran = np.zeros(len(cases), CASE_RESULT)
         ran["verdict"] = Verdict.RAN
-        expected = Results(
-            np.zeros(8, np.uint64), ran, np.zeros(len(ops), np.uint8), np.frombuffer(bytes(self._out), np.uint8)
-        )
+        out = np.frombuffer(bytes(self._out), np.uint8)
+        expected = Results(np.zeros(8, np.uint64), ran, np.array(self._statuses, np.uint8), out)
         return DirectedBatch(batch, expected, tuple(self._names))
 
 
-def _add_vector(builder: DirectedBuilder, file: VectorFile, vector: Vector) -> None:
+def _known_messages(file: VectorFile, vector: Vector, directions: Sequence[str]) -> Iterator[Known]:
+    """The message in each direction that the mode has and the source allows."""
     repeats = vector.iterations if vector.iterations > 1 else 0
-    layouts: Sequence[_Layout] = _LAYOUTS if not repeats else _LAYOUTS[:1]
-    for number, layout in enumerate(layouts):
-        for decrypting in (False, True):
-            wanted = vector.direction in ("both", "decrypt" if decrypting else "encrypt")
-            if not wanted or (decrypting and repeats > _MAX_ITERATIONS_BOTH_WAYS):
-                continue
-            source, answer = (
-                (vector.ciphertext, vector.plaintext) if decrypting else (vector.plaintext, vector.ciphertext)
-            )
-            way = "decrypt" if decrypting else "encrypt"
-            builder.add(
-                f"{file.source}:{vector.id}:{way}" + (":in_place" if number else ""),
-                decrypting=decrypting,
-                key=vector.key,
-                iv=vector.iv,
-                data=source,
-                answer=answer,
-                repeats=repeats,
-                layout=layout,
-            )
+    refused = vector.expect == "bad_tag"
+    for way in ("encrypt", "decrypt"):
+        decrypting = way == "decrypt"
+        if refused and not decrypting:
+            continue
+        if vector.direction not in ("both", way) or (way not in directions and not refused):
+            continue
+        if decrypting and repeats > _MAX_ITERATIONS_BOTH_WAYS:
+            continue
+        data, answer = (vector.ciphertext, vector.plaintext) if decrypting else (vector.plaintext, vector.ciphertext)
+        if "decrypt" not in directions:
+            data, answer = vector.plaintext, b""  # a MAC takes data and puts out a tag alone
+        elif refused:
+            answer = bytes(len(data))
+        yield Known(
+            name=f"{file.source}:{vector.id}:{way}",
+            decrypting=decrypting,
+            key=vector.key,
+            iv=vector.iv,
+            aad=vector.aad,
+            data=data,
+            answer=answer,
+            tag=vector.tag,
+            refused=refused,
+            repeats=repeats,
+        )
+
+
+def _add_vector(builder: DirectedBuilder, file: VectorFile, vector: Vector, directions: Sequence[str]) -> None:
+    for known in _known_messages(file, vector, directions):
+        builder.add(known)
+        if not known.repeats:
+            builder.add(replace(known, name=f"{known.name}:in_place"), _LAYOUTS[1])
 
 
 def _add_rounds(builder: DirectedBuilder, file: VectorFile, vector: Vector) -> None:
     """Each listed round of a Monte Carlo test by itself: its inner iterations under the round's key."""
     chain = vector.monte_carlo
-    if chain is None:
-        return
-    for item in chain.rounds:
+    for item in chain.rounds if chain else ():
         builder.add(
-            f"{file.source}:{vector.id}:round_{item.index}:{vector.direction}",
-            decrypting=vector.direction == "decrypt",
-            key=item.key,
-            iv=b"",
-            data=item.input,
-            answer=item.output,
-            repeats=chain.num_inner,
-            layout=_LAYOUTS[0],
+            Known(
+                name=f"{file.source}:{vector.id}:round_{item.index}:{vector.direction}",
+                decrypting=vector.direction == "decrypt",
+                key=item.key,
+                iv=b"",
+                data=item.input,
+                answer=item.output,
+                repeats=chain.num_inner if chain else 0,
+            )
         )
 
 
-def vector_batch(files: Iterable[VectorFile], algorithm: str) -> DirectedBatch:
-    """All vectors of one algorithm that are sessions: messages in two layouts and both directions where the source allows
-    both, and the rounds of Monte Carlo tests. Chained vectors are run by ``chains``.
+def vector_batch(files: Iterable[VectorFile], algorithm: str, directions: Sequence[str]) -> DirectedBatch:
+    """All vectors of one algorithm that are sessions: messages in two layouts and in the mode's ``directions`` as far as
+    the source allows them, and the rounds of Monte Carlo tests. Chained vectors are run by ``chains``.
     """
     builder = DirectedBuilder()
     for file in files:
         if file.algorithm == algorithm:
             for vector in file.vectors:
                 if vector.kind == "message":
-                    _add_vector(builder, file, vector)
+                    _add_vector(builder, file, vector, directions)
                 elif vector.kind == "monte_carlo":
                     _add_rounds(builder, file, vector)
     return builder.build()

@@ -19,10 +19,10 @@ U64 = NDArray[np.uint64]
 class Draws:
     """A stream of 64-bit words for one batch of one manifest."""
 
-    def __init__(self, digest: str, batch: int) -> None:
-        """``digest`` names the manifest (which holds the seed sentence); each batch has 2^128 words of its own."""
+    def __init__(self, digest: str, batch: int, *, stream: int = 0) -> None:
+        """``digest`` names the manifest (which holds the seed sentence); each batch has 2^112 words in every stream."""
         key = int.from_bytes(hashlib.sha256(f"crosslane draws {digest}".encode()).digest()[:16], "little")
-        self._philox = np.random.Philox(key=key, counter=batch << 128)
+        self._philox = np.random.Philox(key=key, counter=batch << 128 | stream << 112)
 
     def words(self, count: int) -> U64:
         """The next ``count`` words."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ Mask = NDArray[np.bool_]
 _NUM_SLOTS = 4
 _SPARE_LEN = 3
 """Illegal keys and ivs go this many bytes beyond the longest legal one."""
+_SHORT_COUNTER_LEN = 0xFFFF
 _POOL_LEN = 32768
 """Every piece of data is a window, at a random byte, of a pool of random bytes: the pool stays in the caches of the
 shims that read it, and drawing fresh bytes for every message would cost more than all the rest of generation."""
@@ -137,9 +139,12 @@ class _Writer:
         self.draws = draws
         m = messages
         before_setiv = m.setkey.astype(np.int64) + m.reinit  # sums of two masks would be masks
-        self.num_ops = before_setiv + 1 + m.num_pieces + m.clone + 1
+        self.num_aad, self.aad_len = self._draw_aad()
+        self.has_tag = bool(manifest.tag_lens)
+        self.num_ops = before_setiv + 1 + self.num_aad + m.num_pieces + m.clone + 1 + self.has_tag
         self.base = _exclusive(self.num_ops)
         self.at_setiv = self.base + before_setiv
+        self.at_data = self.at_setiv + 1 + self.num_aad
         total = int(self.num_ops.sum())
         self.ops = np.zeros(total, OP)
         self.table = self.ops.view("<u8").reshape(total, 6)  # head, in_off, in_len, out_off, aux0, aux1
@@ -147,6 +152,7 @@ class _Writer:
         start: Ints = np.repeat(before[m.first], manifest.messages_per_session)
         self.slot = (before - start) % _NUM_SLOTS
         self.head = np.zeros(total, np.uint64)
+        self.out_lens = np.zeros(total, np.int64)
 
     def batch(self) -> Batch:
         m, manifest = self.messages, self.manifest
@@ -156,17 +162,64 @@ class _Writer:
         iv_stride = _whole_words(max(manifest.iv_lens, default=0))
         num_keys, num_messages = len(key_lens), len(m.length)
         iv_at, data_at = num_keys * key_stride, num_keys * key_stride + num_messages * iv_stride
-        pool_len = _POOL_LEN + int(m.length.max(initial=0))
+        pool_len = _POOL_LEN + max(int(m.length.max(initial=0)), int(self.aad_len.max(initial=0)))
         blob = self.draws.data(data_at + pool_len)
         keys = blob[:iv_at].reshape(num_keys, key_stride)
         steer.steer_keys(key_words[1], keys, key_lens)
         self._steer_ivs(blob[iv_at:data_at].view(np.uint64).reshape(num_messages, iv_stride // 8))
         self._write_setkeys(key_lens, key_stride)
         self._write_setivs(iv_at, iv_stride)
-        out_len = self._write_updates(data_at)
+        self._write_aad(data_at)
+        self._write_updates(data_at)
         self._write_rest()
+        cases = self._cases()
+        if self.has_tag:
+            self._write_tags(cases)
         self.table[:, 0] = self.head
-        return Batch(self._cases(), self.ops, blob, out_len, self._counts())
+        self.table[:, 3] = _exclusive(self.out_lens).astype(np.uint64)
+        return Batch(cases, self.ops, blob, int(self.out_lens.sum()), self._counts())
+
+    def _draw_aad(self) -> tuple[Ints, Ints]:
+        """Operations and bytes of associated data for each message."""
+        count = len(self.messages.length)
+        if not self.manifest.aad:
+            return np.zeros(count, np.int64), np.zeros(count, np.int64)
+        words = self.draws.words(count)
+        lens = steer.steer_aad_lens(words)
+        return np.where(lens > 0, 1 + take_bits(words, 60, 1), take_bits(words, 61, 1)), lens
+
+    def _write_aad(self, data_at: int) -> None:
+        """In one piece or two, cut anywhere; sometimes an empty piece where there is no associated data."""
+        owner = np.repeat(np.arange(len(self.num_aad)), self.num_aad)
+        if not len(owner):
+            return
+        piece = np.arange(len(owner)) - np.repeat(_exclusive(self.num_aad), self.num_aad)
+        words = self.draws.table(len(owner), 2)
+        total = self.aad_len[owner]
+        cut = below(words[1][np.flatnonzero(piece == 0)], 32, self.aad_len[self.num_aad > 0] + 1)
+        cut = np.repeat(cut, self.num_aad[self.num_aad > 0])
+        whole = self.num_aad[owner] == 1
+        length = np.where(whole, total, np.where(piece == 0, cut, total - cut))
+        at = self.at_setiv[owner] + 1 + piece
+        self._put(at, OpKind.AAD, self.slot[owner], self._layout(words[0], 0) << np.uint64(24))
+        self.table[at, 1] = (data_at + below(words[0], 24, _POOL_LEN)).astype(np.uint64)
+        self.table[at, 2] = length.astype(np.uint64)
+
+    def _write_tags(self, cases: NDArray[Any]) -> None:
+        """A tag of one length for a session; one in four of the sessions that are to be refused asks for an illegal one."""
+        manifest, m = self.manifest, self.messages
+        words = self.draws.words(manifest.sessions_per_batch)
+        legal = np.array(manifest.tag_lens)
+        lens = legal[below(words, 0, len(legal))]
+        names = sorted(set(manifest.steering))
+        refusals = m.family[m.first] == names.index("refusals") if "refusals" in names else np.zeros(len(lens), bool)
+        illegal = np.array([n for n in range(manifest.block_len + 2) if n not in manifest.tag_lens])
+        lens = np.where(refusals & (take_bits(words, 32, 2) == 0), illegal[below(words, 16, len(illegal))], lens)
+        cases["tag_len"] = lens
+        at = self.base + self.num_ops - 1
+        layout = self._layout(self.draws.words(len(at)), 0) << np.uint64(40)
+        self._put(at, OpKind.TAG, (self.slot + m.clone) % _NUM_SLOTS, layout)
+        self.out_lens[at] = np.repeat(lens, manifest.messages_per_session)
 
     def _counts(self) -> Ints:
         return np.full(self.manifest.sessions_per_batch, self.manifest.messages_per_session, np.int64)
@@ -222,18 +275,21 @@ class _Writer:
         lens = legal[below(words, 32, len(legal))]
         wrong = take_bits(words, 16, 5)
         wrong = np.where(np.isin(wrong, legal), int(legal.max()) + 1, np.minimum(wrong, iv_stride))
+        if manifest.iv == "nonce":  # a longer message may not fit what a long nonce leaves of the counter
+            lens = np.where(m.length > _SHORT_COUNTER_LEN, int(legal.min()), lens)
         lens = np.where(m.bad_iv, wrong, lens)
         self.table[self.at_setiv, 1] = (iv_at + np.arange(len(lens)) * iv_stride).astype(np.uint64)
         self.table[self.at_setiv, 2] = lens.astype(np.uint64)
+        self.table[self.at_setiv, 4] = self.aad_len.astype(np.uint64)
         self.table[self.at_setiv, 5] = m.length.astype(np.uint64)
 
-    def _write_updates(self, data_at: int) -> int:
+    def _write_updates(self, data_at: int) -> None:
         m, manifest = self.messages, self.manifest
         owner = np.repeat(np.arange(len(m.length)), m.num_pieces)
         piece = np.arange(len(owner)) - np.repeat(_exclusive(m.num_pieces), m.num_pieces)
         length = m.pieces[owner, piece]
         after_clone = m.clone[owner] & (piece > 0)
-        at = self.at_setiv[owner] + 1 + piece + after_clone
+        at = self.at_data[owner] + piece + after_clone
         words = self.draws.words(len(owner))
         last = piece == m.num_pieces[owner] - 1
         flags = np.where(last, int(Flag.LAST), 0) | np.where(take_bits(words, 16, 2) == 0, int(Flag.IN_PLACE), 0)
@@ -243,12 +299,11 @@ class _Writer:
         layout = (self._layout(words, 0) << np.uint64(24)) | (self._layout(words, 8) << np.uint64(40))
         slot = (self.slot[owner] + after_clone) % _NUM_SLOTS
         self._put(at, OpKind.UPDATE, slot, (flags << np.uint64(16)) | layout)
-        out = length + np.where(observed, manifest.block_len, 0)
+        data_out = 0 if manifest.is_mac else length
+        self.out_lens[at] = data_out + np.where(observed, manifest.block_len, 0)
         start = below(words, 24, _POOL_LEN)
         self.table[at, 1] = (data_at + start).astype(np.uint64)
         self.table[at, 2] = length.astype(np.uint64)
-        self.table[at, 3] = _exclusive(out).astype(np.uint64)
-        return int(out.sum())
 
     def _observes(self, done: Ints) -> Mask:
         if self.manifest.iv_out == "next":
@@ -261,10 +316,10 @@ class _Writer:
     def _write_rest(self) -> None:
         m = self.messages
         self._put((self.base + m.setkey)[m.reinit], OpKind.REINIT, self.slot[m.reinit])
-        at = (self.at_setiv + 2)[m.clone]
+        at = (self.at_data + 1)[m.clone]
         from_slot = self.slot[m.clone]
         self._put(at, OpKind.CLONE, (from_slot + 1) % _NUM_SLOTS, from_slot.astype(np.uint64) << np.uint64(56))
-        self._put(self.base + self.num_ops - 1, OpKind.FINAL, (self.slot + m.clone) % _NUM_SLOTS)
+        self._put(self.base + self.num_ops - 1 - self.has_tag, OpKind.FINAL, (self.slot + m.clone) % _NUM_SLOTS)
 
     def _cases(self) -> NDArray[np.void]:
         manifest, m = self.manifest, self.messages

@@ -41,7 +41,6 @@ _ALLOWED = {
 _NEVER_EMPTY = ("key_lens", "directions", "steering")
 
 _DIGEST_LEN = 16
-_JSON_TYPES: tuple[tuple[str, type], ...] = (("tuple", list), ("int", int), ("bool", bool), ("str", str))
 _CASE_ID = re.compile(rf"([0-9a-f]{{{_DIGEST_LEN}}})-([0-9]{{1,9}})-([0-9]{{1,9}})")
 
 
@@ -171,7 +170,7 @@ def parse_manifest(text: str, where: str) -> Manifest:
 
 def _field(where: str, name: str, kind: str, value: object) -> object:
     """The value of one field, lists as tuples; raises BadInput for one that no manifest of ours has."""
-    item_type = int if "int" in kind else str
+    item_type: type = bool if kind == "bool" else int if "int" in kind else str
     many = kind.startswith("tuple")
     items = value if isinstance(value, list) and many else [value]
     if isinstance(value, list) is not many or not all(type(item) is item_type for item in items):
@@ -180,7 +179,7 @@ def _field(where: str, name: str, kind: str, value: object) -> object:
     if allowed is not None and not set(items) <= set(allowed):
         raise BadInput(f"{where}: {name} = {value!r}, allowed are {', '.join(allowed)}: run `crosslane check` again")
     least = _LEAST.get(name, 0)
-    if not all(least <= item <= _LARGEST_NUMBER for item in items if isinstance(item, int)):
+    if not all(least <= item <= _LARGEST_NUMBER for item in items if type(item) is int):
         raise BadInput(
             f"{where}: {name} = {value!r}, allowed are {least} to {_LARGEST_NUMBER}: run `crosslane check` again"
         )

@@ -15,14 +15,15 @@ from crosslane.compare import compare
 from crosslane.data import read_files
 from crosslane.describe import departure_text, session_lines
 from crosslane.errors import BadInput
-from crosslane.execute import execute_alone, execute_unless_declined
-from crosslane.generate import generate_batch, select_cases
+from crosslane.execute import Station, execute_alone, execute_unless_declined
+from crosslane.generate import select_cases
 from crosslane.manifest import CaseId, Manifest, parse_manifest
 from crosslane.model import Registry
 from crosslane.names import parse_algorithm
-from crosslane.plan import DEFAULT_SEED, Counts, RunPlan, Selection, make_plans, manifest_of
+from crosslane.plan import DEFAULT_SEED, AlgorithmPlan, Counts, Selection, make_plans, manifest_of
 from crosslane.registry import cells
-from crosslane.wire import Batch, Watch
+from crosslane.seal import finished_batch
+from crosslane.wire import Batch, Results, Watch
 
 __all__ = ["Replay", "find_manifest", "replay"]
 
@@ -67,13 +68,17 @@ def _checked(text: str, where: str, digest: str) -> Manifest:
     return manifest
 
 
-def _the_case(manifest: Manifest, case_id: CaseId) -> Batch:
+def _the_case(manifest: Manifest, case_id: CaseId, oracle: Station) -> Batch:
     if case_id.index >= manifest.sessions_per_batch:
         raise BadInput(
             f"{case_id}: a batch of this manifest has {manifest.sessions_per_batch} cases, 0 to "
             f"{manifest.sessions_per_batch - 1}; correct the last number"
         )
-    return select_cases(generate_batch(manifest, case_id.batch), np.array([case_id.index]))
+
+    def encrypt(batch: Batch) -> Results:
+        return execute_alone(oracle, batch, watch=Watch(0))
+
+    return select_cases(finished_batch(manifest, case_id.batch, encrypt), np.array([case_id.index]))
 
 
 def replay(
@@ -84,17 +89,16 @@ def replay(
     algorithm = parse_algorithm(manifest.algorithm)
     patterns = selection.patterns or (f"{algorithm}/*",)
     plans = make_plans(registry, Selection(patterns, selection.lanes), counts=Counts(), require_sandbox=require_sandbox)
-    batch = _the_case(manifest, case_id)
-    return [str(algorithm), *session_lines(batch, 0)], _replays(plans, manifest.algorithm, batch)
-
-
-def _replays(plans: RunPlan, algorithm: str, batch: Batch) -> Iterator[Replay]:
-    chosen = [plan for plan in plans.algorithms if str(plan.algorithm) == algorithm]
+    chosen = [plan for plan in plans.algorithms if plan.algorithm == algorithm]
     if not chosen:
         raise BadInput(
             f"the cells given are not of {algorithm}, the case's algorithm: name one such as '{algorithm}/*'"
         )
-    plan = chosen[0]
+    batch = _the_case(manifest, case_id, chosen[0].oracle)
+    return [str(algorithm), *session_lines(batch, 0)], _replays(chosen[0], batch)
+
+
+def _replays(plan: AlgorithmPlan, batch: Batch) -> Iterator[Replay]:
     reference = execute_alone(plan.oracle, batch, watch=Watch(0))
     for cell in plan.cells:
         results = execute_unless_declined(cell.station, batch)

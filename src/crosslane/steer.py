@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from crosslane.draws import U64, below, take_bits
 from crosslane.manifest import Manifest
 
-__all__ = ["counter_grid", "length_grid", "size_grid", "steer_counters", "steer_keys", "steer_pieces"]
+__all__ = [
+    "counter_grid",
+    "length_grid",
+    "size_grid",
+    "steer_aad_lens",
+    "steer_counters",
+    "steer_keys",
+    "steer_pieces",
+]
 
 Ints = NDArray[np.int64]
 
@@ -85,6 +93,18 @@ def steer_counters(manifest: Manifest, rows: Ints, words: U64, ivs: U64) -> U64:
     turned = take_bits(words, 2, 3) == 0
     steered[turned] = steered[turned].byteswap()[:, ::-1]
     return steered
+
+
+_AAD_LENS = (0, 1, 13, 14, 15, 16, 17, 29, 30, 31, 32, 33)
+_LONG_AAD_LENS = (0xFEFF, 0xFF00, 0xFF01, 0x10000)
+LONGEST_AAD = max(_LONG_AAD_LENS)
+
+
+def steer_aad_lens(words: U64) -> Ints:
+    """Lengths of associated data in bytes: about blocks and about the headers that CCM puts before it; long ones rarely."""
+    usual = np.array(_AAD_LENS)[below(words, 0, len(_AAD_LENS))]
+    usual = np.where(take_bits(words, 32, 2) == 0, take_bits(words, 34, 6), usual)
+    return np.where(take_bits(words, 40, 10) == 0, np.array(_LONG_AAD_LENS)[take_bits(words, 50, 2)], usual)
 
 
 def steer_keys(words: U64, keys: NDArray[np.uint8], key_lens: Ints) -> None:
