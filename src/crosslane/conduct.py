@@ -23,6 +23,7 @@ from crosslane.generate import select_cases
 from crosslane.manifest import CaseId
 from crosslane.plan import AlgorithmPlan, CellPlan
 from crosslane.records import AlgorithmResult, CellResult, Finding, State
+from crosslane.refcheck import Sample, judge_samples, load_reference, take_samples
 from crosslane.seal import finished_batch
 from crosslane.wire import Batch, Hello, Opened, Results, Watch, class_name
 
@@ -48,6 +49,7 @@ class _Desk:
     comparisons: int = 0
     num_vectors: int = 0
     num_departed: int = 0
+    num_sampled: int = 0
     not_run: int = 0
     findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
     confirmed: dict[tuple[object, ...], int] = field(default_factory=dict)
@@ -75,7 +77,8 @@ def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmRe
             _open(desk, plan.manifest.block_len)
         _run_vectors(plan, desks, memory, notify)
         notes += _run_chains(plan, desks, memory, notify)
-        _run_batches(plan, desks, oracle, memory, notify)
+        samples = _run_batches(plan, desks, oracle, memory, notify)
+        _judge_reference(plan, desks, samples)
     except HarnessFault as fault:
         notes.append(f"the oracle failed: {fault}")
         for desk in desks:
@@ -189,12 +192,38 @@ def _select_results(directed: DirectedBatch, case: int) -> Results:
     )
 
 
+def _judge_reference(plan: AlgorithmPlan, desks: list[_Desk], samples: list[Sample]) -> None:
+    """Hold generic's sampled answers against the Python reference; the native cell of generic answers for them."""
+    owners = [desk for desk in desks if desk.plan.station == plan.oracle and desk.alive]
+    if not owners or not samples:
+        return
+    memory = SharedMemory("crosslane-blocks", CAPACITY, sealed=True)
+    executor = Executor(plan.blocks, memory, watch=Watch(0))
+
+    def execute(batch: Batch) -> Results:
+        wire.encode_batch_into(batch, memory.view)
+        executor.start(batch, len(batch))
+        return executor.finish()
+
+    try:
+        wrong = judge_samples(load_reference(plan.reference), samples, plan.manifest.block_len, execute)
+    finally:
+        executor.release()
+        memory.close()
+    owners[0].num_sampled = len(samples)
+    for sample, text in wrong:
+        owners[0].num_departed += 1
+        case_id = str(CaseId(plan.manifest.digest, sample.batch, sample.case))
+        owners[0].findings.setdefault(("reference",), Finding(case_id, "disagree", "output", "alone", len(wrong), text))
+
+
 def _run_batches(
     plan: AlgorithmPlan, desks: list[_Desk], oracle: Executor, memory: SharedMemory, notify: Notify
-) -> None:
+) -> list[Sample]:
     per_case = plan.manifest.messages_per_session
     most = max((desk.plan.comparisons for desk in desks if desk.alive), default=0)
     done, number = 0, 0
+    samples: list[Sample] = []
 
     def encrypt(batch: Batch) -> Results:
         wire.encode_batch_into(batch, memory.view)
@@ -216,10 +245,12 @@ def _run_batches(
                 except HarnessFault as fault:
                     desk.fail(fault)
         reference = oracle.finish()
+        samples += take_samples(number, _prefix(batch, count), reference)
         for desk, wanted in started:
             _finish(plan, desk, _prefix(batch, wanted), reference, number, notify)
         done += count * per_case
         number += 1
+    return samples
 
 
 def _prefix(batch: Batch, count: int) -> Batch:
@@ -313,6 +344,7 @@ def _result(desk: _Desk) -> CellResult:
         skipped=desk.not_run,
         num_vectors=desk.num_vectors,
         num_departed=desk.num_departed,
+        num_sampled=desk.num_sampled,
         findings=tuple(desk.findings.values()),
         needed_features=desk.plan.implementation.features,
         cpu_features=tuple(sorted(hello.features)) if hello else (),

@@ -53,7 +53,7 @@ _MODE_FIELDS = {
     "iv_out": Field(kind="str", allowed=("none", "next", "next_whole")),
     "directions": Field(kind="str", many=True, min_num=1, allowed=("encrypt", "decrypt")),
     "aad": Field(kind="bool"),
-    "tag_lens": Field(kind="int", many=True, least=1),
+    "tag_lens": Field(kind="int", many=True, least=0),
     "num_keys": Field(kind="int", least=1),
     "key_extra_len": Field(kind="int", least=0),
     "block_lens": Field(kind="int", many=True, min_num=1, allowed=_BLOCK_LENS),

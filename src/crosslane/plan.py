@@ -24,6 +24,8 @@ __all__ = ["DEFAULT_SEED", "AlgorithmPlan", "CellPlan", "Counts", "Selection", "
 
 DEFAULT_SEED = "every implementation agrees with the generic one"
 
+BLOCK_MODE = "ecb"
+"""The mode that gives the references their block function."""
 MEMORY_LIMIT = 4 << 30
 CPU_LIMIT_S = 900
 
@@ -65,11 +67,13 @@ class CellPlan:
 
 @dataclass(frozen=True)
 class AlgorithmPlan:
-    """All selected cells of one algorithm, with the oracle and the vectors they share."""
+    """All selected cells of one algorithm, with what they share: the oracle, its block function, vectors, reference."""
 
     algorithm: Algorithm
     manifest: Manifest
     oracle: Station
+    blocks: Station
+    reference: Path
     cells: tuple[CellPlan, ...]
     vectors: tuple[VectorFile, ...]
 
@@ -210,6 +214,8 @@ def make_plans(
                 algorithm=algorithm,
                 manifest=manifest_of(registry, algorithm, seed),
                 oracle=station(generic, oracle_lane),
+                blocks=station(generic, oracle_lane, BLOCK_MODE),
+                reference=mode_named(registry, algorithm.mode).folder,
                 cells=tuple(
                     CellPlan(
                         cell=cell,

@@ -38,7 +38,8 @@ class Judgement:
 
 @dataclass(frozen=True)
 class CellResult:
-    """Everything a run learned of one cell. ``comparisons`` counts messages, vectors included; ``paths`` maps a code
+    """Everything a run learned of one cell. ``comparisons`` counts messages, vectors included, ``num_sampled`` messages held against
+    the Python reference; ``paths`` maps a code
     path to the length classes in which it was taken; CPU times are in seconds.
     """
 
@@ -50,6 +51,7 @@ class CellResult:
     skipped: int
     num_vectors: int
     num_departed: int
+    num_sampled: int
     findings: tuple[Finding, ...]
     needed_features: tuple[str, ...]
     cpu_features: tuple[str, ...]

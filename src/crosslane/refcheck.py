@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sends a sample of cases through the readable Python references, since composed modes share their C with generic.
+
+The references compute with blocks only; their block functions ask the generic implementation's ECB in a shim. All
+sampled messages run in step, each as a greenlet that waits for its next block, so that one batch answers thousands.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from greenlet import getcurrent, greenlet
+
+from crosslane.errors import BadInput, HarnessFault
+from crosslane.generate import output_lens
+from crosslane.reference import Answer, Keyed, Message
+from crosslane.wire import CASE, OP, Batch, Flag, OpKind, Results, Status, Verdict
+
+__all__ = ["Sample", "judge_samples", "load_reference", "take_samples"]
+
+_LONGEST = 1024
+"""Messages of more bytes are not sampled: their blocks would make all others wait."""
+_EVERY = 100
+
+Run = Callable[[Keyed, Message], Answer]
+Execute = Callable[[Batch], Results]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One message as the session gave it to generic, and what generic made of it. ``iv`` is None where not observed."""
+
+    batch: int
+    case: int
+    message: Message
+    out: bytes
+    iv: bytes | None
+    tag: bytes
+    refused: bool
+
+
+def load_reference(folder: Path) -> Run:
+    """The function ``run`` of a mode's ``reference.py``; raises BadInput where there is none."""
+    path = folder / "reference.py"
+    spec = importlib.util.spec_from_file_location(f"crosslane_reference_{folder.name}", path)
+    if spec is None or spec.loader is None:
+        raise BadInput(f"{path}: is no Python file that can be loaded")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    run = getattr(module, "run", None)
+    if not callable(run):
+        raise BadInput(f"{path}: a reference defines run(keyed, message) -> Answer; add it")
+    chosen: Run = run
+    return chosen
+
+
+@dataclass
+class _Open:
+    """A message while its operations are read."""
+
+    iv_in: bytes
+    aad: bytes = b""
+    data: bytes = b""
+    out: bytes = b""
+    iv: bytes | None = None
+    sound: bool = True
+    tag_in: bytes = b""
+    tag_out: bytes = b""
+    refused: bool = False
+
+
+def take_samples(number: int, batch: Batch, results: Results) -> Iterator[Sample]:
+    """The messages of one case in a hundred, those aside that were refused for their form."""
+    for case in range(number % _EVERY, len(batch), _EVERY):
+        if results.cases["verdict"][case] == Verdict.RAN:
+            yield from _messages_of(number, case, batch, results)
+
+
+def _messages_of(number: int, case: int, batch: Batch, results: Results) -> Iterator[Sample]:
+    record = batch.cases[case]
+    first, count = int(record["first_op"]), int(record["num_ops"])
+    lens = output_lens(batch, np.arange(first, first + count))
+    decrypting, key, message = bool(record["decrypting"]), b"", _Open(b"")
+    for index in range(first, first + count):
+        op, status = batch.ops[index], int(results.statuses[index])
+        kind, start = OpKind(int(op["kind"])), int(op["in_off"])
+        given = batch.blob[start : start + int(op["in_len"])].tobytes()
+        if kind is OpKind.SETKEY:
+            key = given if status == Status.OK else key
+            continue
+        if kind is OpKind.SETIV:
+            message = _Open(given)
+        elif kind is OpKind.AAD:
+            message.aad += given
+        elif kind is OpKind.UPDATE:
+            _read_update(message, batch, results, index, int(lens[index - first]), given)
+        elif kind is OpKind.TAG:
+            out = int(op["out_off"])
+            message.tag_in = given
+            message.tag_out = results.out[out : out + int(lens[index - first])].tobytes()
+            message.refused = status == Status.BAD_TAG
+        message.sound &= status == Status.OK or (kind is OpKind.TAG and status == Status.BAD_TAG)
+        last = kind is OpKind.TAG or (kind is OpKind.FINAL and not _tag_follows(batch, index, first + count))
+        if last and message.sound and len(message.data) <= _LONGEST:
+            asked = Message(decrypting, key, message.iv_in, message.aad, message.data, int(record["tag_len"]))
+            tag = message.tag_in if decrypting else message.tag_out
+            yield Sample(number, case, asked, message.out, message.iv, tag, message.refused)
+
+
+def _tag_follows(batch: Batch, index: int, end: int) -> bool:
+    return index + 1 < end and batch.ops["kind"][index + 1] == OpKind.TAG
+
+
+def _read_update(message: _Open, batch: Batch, results: Results, index: int, out_len: int, given: bytes) -> None:
+    op = batch.ops[index]
+    out = int(op["out_off"])
+    observed = bool(op["flags"] & Flag.OBSERVE_IV)
+    iv_len = out_len - len(given) if observed else 0
+    message.data += given
+    message.out += results.out[out : out + out_len - iv_len].tobytes()
+    message.iv = results.out[out + out_len - iv_len : out + out_len].tobytes() if observed else None
+
+
+@dataclass(frozen=True)
+class _Request:
+    key: bytes
+    decrypting: bool
+    block: bytes
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """A block cipher whose every block is asked of the hub and waited for."""
+
+    key: bytes
+    block_len: int
+
+    def encrypt(self, block: bytes) -> bytes:
+        return self._ask(block, decrypting=False)
+
+    def decrypt(self, block: bytes) -> bytes:
+        return self._ask(block, decrypting=True)
+
+    def _ask(self, block: bytes, *, decrypting: bool) -> bytes:
+        hub = getcurrent().parent
+        assert hub is not None
+        answer: bytes = hub.switch(_Request(self.key, decrypting, block))
+        return answer
+
+
+@dataclass
+class _Hub:
+    """Runs many references in step."""
+
+    execute: Execute
+    block_len: int
+    known: dict[_Request, bytes] = field(default_factory=dict)
+
+    def run_all(self, run: Run, messages: Sequence[Message]) -> list[Answer]:
+        answers: list[Any] = [None] * len(messages)
+        waiting: list[tuple[int, greenlet, _Request]] = []
+
+        def keyed(key: bytes) -> _Waiting:
+            return _Waiting(key, self.block_len)
+
+        def step(number: int, let: greenlet, value: Any) -> None:
+            if isinstance(value, _Request):
+                waiting.append((number, let, value))
+            else:
+                answers[number] = value
+
+        for number, message in enumerate(messages):
+            let = greenlet(run)
+            step(number, let, let.switch(keyed, message))
+        while waiting:
+            now, waiting = waiting, []
+            blocks = self._answer([request for _, _, request in now])
+            for (number, let, _), block in zip(now, blocks, strict=True):
+                step(number, let, let.switch(block))
+        return answers
+
+    def _answer(self, requests: Sequence[_Request]) -> list[bytes]:
+        new = list(dict.fromkeys(request for request in requests if request not in self.known))
+        for decrypting in (False, True):
+            some = [request for request in new if request.decrypting is decrypting]
+            if some:
+                self.known.update(zip(some, self._blocks(some), strict=True))
+        return [self.known[request] for request in requests]
+
+    def _blocks(self, requests: Sequence[_Request]) -> list[bytes]:
+        count, bs = len(requests), self.block_len
+        ops = np.zeros((count, 4), OP)
+        ops["kind"] = (OpKind.SETKEY, OpKind.SETIV, OpKind.UPDATE, OpKind.FINAL)
+        ops["flags"][:, 2] = int(Flag.LAST)
+        keys = b"".join(request.key for request in requests)
+        lens = np.array([len(request.key) for request in requests])
+        ops["in_len"][:, 0], ops["in_off"][:, 0] = lens, np.cumsum(lens) - lens
+        ops["in_len"][:, 2], ops["in_off"][:, 2] = bs, len(keys) + np.arange(count) * bs
+        ops["out_off"][:, 2] = np.arange(count) * bs
+        cases = np.zeros(count, CASE)
+        cases["first_op"], cases["num_ops"] = np.arange(count) * 4, 4
+        cases["decrypting"] = requests[0].decrypting
+        blob = np.frombuffer(keys + b"".join(request.block for request in requests), np.uint8)
+        results = self.execute(Batch(cases, ops.reshape(-1), blob, count * bs, np.ones(count, np.int64)))
+        if bool(results.statuses.any()) or bool((results.cases["verdict"] != Verdict.RAN).any()):
+            raise HarnessFault("the generic block function refused a key that it took before")
+        out = results.out.tobytes()
+        return [out[i : i + bs] for i in range(0, count * bs, bs)]
+
+
+def judge_samples(run: Run, samples: Sequence[Sample], block_len: int, execute: Execute) -> list[tuple[Sample, str]]:
+    """The samples in which generic departs from the reference, each with a sentence. ``execute`` runs ECB batches."""
+    hub = _Hub(execute, block_len)
+    answers = hub.run_all(run, [sample.message for sample in samples])
+    judged = ((sample, _difference(sample, answer)) for sample, answer in zip(samples, answers, strict=True))
+    return [(sample, text) for sample, text in judged if text]
+
+
+def _difference(sample: Sample, answer: Answer) -> str:
+    message = sample.message
+    size = f"the message of {len(message.data)} bytes"
+    if message.decrypting and message.tag_len:
+        if (answer.tag != sample.tag) != sample.refused:
+            return f"{size}: generic {'refuses' if sample.refused else 'takes'} a tag, the Python reference does not"
+        if sample.refused:
+            return ""
+    elif answer.tag != sample.tag:
+        return f"{size}: the tag is {sample.tag.hex()}, the Python reference gives {answer.tag.hex()}"
+    if answer.data != sample.out:
+        at = next(i for i, (a, b) in enumerate(zip(answer.data, sample.out, strict=False)) if a != b)
+        return f"{size}: byte {at} of the output differs from the Python reference"
+    if sample.iv is not None and answer.iv and answer.iv != sample.iv:
+        return f"{size}: the next iv is {sample.iv.hex()}, the Python reference gives {answer.iv.hex()}"
+    return ""
