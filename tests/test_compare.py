@@ -282,3 +282,17 @@ def test_a_flag_alone_makes_bytes_an_iv(batch: Batch, oracle: Results, subject: 
     assert (departure.symptom, departure.offset) == (Symptom.IV, 0)
     first = batch.cases["first_op"].astype(np.int64)
     assert first[departure.case] + departure.op == empty
+
+
+def test_a_wrong_tag_is_no_wrong_output(make_manifest: MakeManifest, make_results: MakeResults) -> None:
+    mac: dict[str, Any] = {"iv": "none", "iv_lens": (), "iv_out": "none", "tag_lens": (16,), "steering": ("lengths",)}
+    batch = generate_batch(make_manifest(**mac, directions=("encrypt",)), 1)
+    oracle = make_results(batch)
+    for case in (0, 63):
+        subject = oracle.copy()
+        first, count = int(batch.cases["first_op"][case]), int(batch.cases["num_ops"][case])
+        subject.out[int(batch.ops["out_off"][first + count - 1]) + 15] ^= 1
+        (departure,) = compare(batch, oracle, subject).departures
+        assert (departure.case, departure.op, departure.offset) == (case, count - 1, 15)
+        assert (departure.symptom, departure.buffer) == (Symptom.OUTPUT, Buffer.TAG)
+        assert departure.expected == bytes([departure.got[0] ^ 1])

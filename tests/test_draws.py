@@ -46,7 +46,7 @@ def test_a_stream_follows_from_digest_and_batch_as_documented() -> None:
     key = int.from_bytes(hashlib.sha256(b"crosslane draws d").digest()[:16], "little")
     expected = np.random.Philox(key=key, counter=5 << 128).random_raw(8)
     assert Draws("d", 5).words(8).tolist() == expected.tolist()
-    for other in (Draws("d", 4), Draws("e", 5)):
+    for other in (Draws("d", 4), Draws("e", 5), Draws("d", 5, stream=1)):
         assert not set(other.words(8).tolist()) & set(expected.tolist())
 
 

@@ -37,18 +37,24 @@ MODES: dict[str, dict[str, Any]] = {
         "iv_out": "none",
         "num_keys": 2,
     },
+    "cmac": {"iv": "none", "iv_lens": (), "iv_out": "none", "directions": ("encrypt",), "tag_lens": (16,)},
+    "ccm": {"iv": "nonce", "iv_lens": tuple(range(7, 14)), "iv_out": "none", "aad": True, "tag_lens": (4, 6, 16)},
+    "gcm": {"iv": "random", "iv_lens": (1, 12, 16, 64), "iv_out": "none", "aad": True, "tag_lens": (4, 8, 12, 16)},
     "cts_cbc": {"split": "none", "partial": "stealing", "min_len_blocks": 1, "iv": "random", "iv_out": "none"},
 }
 # sha256 of batches 0 and 3, as on the wire. They change with GENERATOR_VERSION, and with nothing else.
 GOLDEN = {
     "cbc": ("edaa29d37cf25e04", "cdcd9b2f8e21a135"),
     "cbc_8": ("ccf7dc7a2c9efb74", "7ad64231bd9b33c5"),
+    "ccm": ("37db0f30764f82c6", "d784ec5fced59968"),
     "cfb": ("8b80337fc62a9868", "f500230662724ed8"),
+    "cmac": ("a7456444e2d03b4e", "9be776897b52a693"),
     "ctr": ("2b1d73a15a9c1cfc", "ef51b67bde33090e"),
     "ctr_8": ("01948ff018f5304e", "5784030ed97a2e41"),
     "ctr_any_key": ("899543acdffc58ef", "bb6ef3d4a6d43019"),
     "cts_cbc": ("c4a06cfe81980b5a", "040dc3a2c882df94"),
     "ecb": ("e9d14f2b072a7420", "5bfc460ac34eaba1"),
+    "gcm": ("973ec9f294e1cbf3", "66e772a2f2e91cb7"),
     "lrw": ("71641e86e238e28f", "185a2f1218ed7f63"),
     "xts": ("d1d3f1aaa3786f91", "edbfc95697064bfd"),
 }
@@ -120,18 +126,22 @@ class Session:
 
     keyed: set[int]
     slot: int = 0
-    length: int | None = None
+    message: dict[str, int] | None = None  # its setiv
+    aad_done: int = 0
     done: int = 0
+    begun: bool = False
     ended: bool = False
+    final: bool = False
     messages: int = 0
 
 
 def check_op(session: Session, op: dict[str, int], manifest: Manifest) -> None:
     kind, slot = op["kind"], op["slot"]
     flags = Flag(op["flags"])
-    between = session.length is None
+    message = session.message
     if kind == OpKind.CLONE:
-        assert not between
+        assert message
+        assert session.begun
         assert op["from_slot"] == session.slot != slot
         assert op["from_slot"] in session.keyed
         session.keyed.add(slot)
@@ -139,27 +149,45 @@ def check_op(session: Session, op: dict[str, int], manifest: Manifest) -> None:
         return
     assert slot == session.slot
     assert op["from_slot"] == 0
+    assert kind == OpKind.UPDATE or not flags
     if kind in (OpKind.SETKEY, OpKind.REINIT):
-        assert between
+        assert message is None
         session.keyed.add(slot)
     elif kind == OpKind.SETIV:
-        assert between
+        assert message is None
         assert slot in session.keyed
-        session.length, session.done, session.ended = op["aux1"], 0, False
-    elif kind == OpKind.UPDATE:
-        assert session.length is not None
+        session.message, session.aad_done, session.done = op, 0, 0
+        session.begun = session.ended = session.final = False
+    elif kind == OpKind.TAG:
+        assert session.final
+        assert manifest.tag_lens
+        session.message, session.messages = None, session.messages + 1
+    else:
+        assert message
+        assert not session.final
+        check_data_op(session, message, op, manifest)
+
+
+def check_data_op(session: Session, message: dict[str, int], op: dict[str, int], manifest: Manifest) -> None:
+    flags = Flag(op["flags"])
+    if op["kind"] == OpKind.AAD:
+        assert manifest.aad
+        assert not session.begun
+        session.aad_done += op["in_len"]
+    elif op["kind"] == OpKind.UPDATE:
         assert not session.ended
+        session.begun = True
         session.done += op["in_len"]
         session.ended = Flag.LAST in flags
         observes = {"next": True, "next_whole": session.done % manifest.block_len == 0}.get(manifest.iv_out, False)
         assert (Flag.OBSERVE_IV in flags) is observes
     else:
-        assert kind == OpKind.FINAL
-        assert session.done == session.length
-        assert session.ended or session.length == 0
-        session.length, session.messages = None, session.messages + 1
-    if kind != OpKind.UPDATE:
-        assert not flags
+        assert op["kind"] == OpKind.FINAL
+        assert (session.aad_done, session.done) == (message["aux0"], message["aux1"])
+        assert session.ended or message["aux1"] == 0
+        session.final = True
+        if not manifest.tag_lens:
+            session.message, session.messages = None, session.messages + 1
 
 
 def sessions(batch: Batch) -> Iterator[list[dict[str, int]]]:
@@ -180,7 +208,7 @@ def test_sessions_are_well_formed(of_mode: MakeManifest, name: str) -> None:
         assert ops[0]["kind"] == OpKind.SETKEY
         for op in ops:
             check_op(session, op, manifest)
-        assert ops[-1]["kind"] == OpKind.FINAL
+        assert ops[-1]["kind"] == (OpKind.TAG if manifest.tag_lens else OpKind.FINAL)
         assert session.messages == manifest.messages_per_session
 
 
@@ -190,14 +218,17 @@ def test_offsets_are_inside_and_outputs_lie_one_behind_the_other(of_mode: MakeMa
     batch = generate_batch(manifest, 2)
     ops = batch.ops
     assert (ops["in_off"] + ops["in_len"] <= len(batch.blob)).all()
-    updates = ops["kind"] == OpKind.UPDATE
-    outs = ops["in_len"] + np.where(ops["flags"] & Flag.OBSERVE_IV, manifest.block_len, 0).astype(np.uint64)
-    ends = np.cumsum(outs[updates])
-    assert ops["out_off"][updates].tolist() == [0, *ends[:-1].tolist()]
+    updates, tags = ops["kind"] == OpKind.UPDATE, ops["kind"] == OpKind.TAG
+    writes = updates | tags
+    data = np.zeros(len(ops), np.int64)
+    is_mac = manifest.tag_lens and not manifest.aad
+    data[updates] = 0 if is_mac else ops["in_len"][updates]
+    data[(ops["flags"] & Flag.OBSERVE_IV) != 0] += manifest.block_len
+    data[tags] = np.repeat(batch.cases["tag_len"], 8 if manifest.tag_lens else 0)
+    ends = np.cumsum(data[writes])
+    assert ops["out_off"][writes].tolist() == [0, *ends[:-1].tolist()]
     assert batch.out_len == ends[-1]
-    assert not ops["out_off"][~updates].any()
-    assert output_lens(batch, np.flatnonzero(updates)).tolist() == outs[updates].tolist()
-    assert not output_lens(batch, np.flatnonzero(~updates)).any()
+    assert output_lens(batch, np.arange(len(ops))).tolist() == data.tolist()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -218,6 +249,7 @@ def test_nothing_illegal_is_asked_unless_to_be_refused(of_mode: MakeManifest, na
     keys = ops["in_len"][ops["kind"] == OpKind.SETKEY]
     assert set(keys.tolist()) <= {n * manifest.num_keys + manifest.key_extra_len for n in manifest.key_lens}
     assert set(ops["in_len"][ops["kind"] == OpKind.SETIV].tolist()) <= set(manifest.iv_lens or (0,))
+    assert set(batch.cases["tag_len"].tolist()) <= set(manifest.tag_lens or (0,))
     assert not (batch.cases["policy"] & ~np.uint32(3 if manifest.policies else 0)).any()
 
 
@@ -337,6 +369,38 @@ def test_refusals_are_asked_for(of_mode: MakeManifest, name: str) -> None:
         assert set(range(manifest.block_len)) <= set(lengths.tolist())
 
 
+@pytest.mark.parametrize("name", ["cmac", "ccm", "gcm"])
+def test_every_tag_and_iv_length_is_there_and_illegal_ones_are(of_mode: MakeManifest, name: str) -> None:
+    manifest = of_mode(name)
+    batches = first_five(manifest)
+    tags = set(np.concatenate([batch.cases["tag_len"] for batch in batches]).tolist())
+    assert tags == set(range(manifest.block_len + 2))
+    legal = generate_batch(of_mode(name, sessions_per_batch=256, steering=("lengths",)), 0)
+    assert set(legal.cases["tag_len"].tolist()) == set(manifest.tag_lens)
+    ivs = legal.ops["in_len"][legal.ops["kind"] == OpKind.SETIV]
+    assert set(ivs.tolist()) == set(manifest.iv_lens or (0,))
+
+
+def test_associated_data_is_there_in_no_in_one_and_in_two_pieces(of_mode: MakeManifest) -> None:
+    ops = together(first_five(of_mode("ccm")))
+    kinds = ops["kind"]
+    begins = np.flatnonzero(kinds == OpKind.SETIV)
+    assert {0, 1, 13, 14, 15, 30, 0xFEFF, 0xFF00, 0xFF01, 0x10000} <= set(ops["aux0"][begins].tolist())
+    pieces = np.append([0], np.cumsum(kinds == OpKind.AAD))
+    number = pieces[np.flatnonzero(kinds == OpKind.TAG)] - pieces[begins]
+    assert set(zip(number.tolist(), (ops["aux0"][begins] > 0).tolist(), strict=True)) == {
+        (0, False), (1, False), (1, True), (2, True),
+    }  # fmt: skip
+
+
+def test_a_long_message_has_the_nonce_that_leaves_it_room(of_mode: MakeManifest) -> None:
+    ops = together(first_five(replace(of_mode("ccm"), steering=("sizes", "lengths"))))
+    ivs = ops[ops["kind"] == OpKind.SETIV]
+    long = ivs["aux1"] > 0xFFFF
+    assert long.any()
+    assert set(ivs["in_len"][long].tolist()) == {7}
+
+
 def test_refusals_are_few(of_mode: MakeManifest) -> None:
     ops = together(first_five(of_mode("ctr")))
     keys, ivs = (ops["in_len"][ops["kind"] == kind] for kind in (OpKind.SETKEY, OpKind.SETIV))
@@ -376,14 +440,14 @@ def contents(batch: Batch, case: int) -> tuple[Any, ...]:
     return plain.tobytes(), data, outs, about, int(batch.messages[case])
 
 
-@pytest.mark.parametrize("name", ["ecb", "ctr", "xts", "ctr_any_key"])
+@pytest.mark.parametrize("name", ["ecb", "ctr", "xts", "ctr_any_key", "cmac", "gcm"])
 @pytest.mark.parametrize("indexes", [[0], [63], [5, 4, 60], list(range(64))])
 def test_a_case_is_the_same_wherever_it_lies(of_mode: MakeManifest, name: str, indexes: list[int]) -> None:
     batch = generate_batch(of_mode(name), 1)
     some = select_cases(batch, np.array(indexes))
     assert [contents(some, place) for place in range(len(indexes))] == [contents(batch, index) for index in indexes]
     decode_batch(encoded(some))
-    writes = some.ops["kind"] == OpKind.UPDATE
+    writes = np.isin(some.ops["kind"], [int(OpKind.UPDATE), int(OpKind.TAG)])
     assert (np.diff(some.ops["out_off"][writes].astype(np.int64)) >= 0).all()
 
 

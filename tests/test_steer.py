@@ -143,3 +143,12 @@ def test_pieces_add_up_and_are_as_many_as_asked(make_manifest: MakeManifest, spl
     for place in range(5):
         empty = (pieces[:, place] == 0) & (wanted == 5) & (lengths > 0)
         assert empty.any()
+
+
+def test_associated_data_has_the_lengths_where_headers_change_and_few_long_ones() -> None:
+    lens = steer.steer_aad_lens(Draws("aad", 0).words(40_000))
+    assert set(range(64)) | {0xFEFF, 0xFF00, 0xFF01, 0x10000} == set(lens.tolist())
+    assert 0 < (lens > 63).mean() < 0.002
+    assert steer.LONGEST_AAD == 0x10000
+    for length in (0, 1, 13, 14, 15, 16, 17, 29, 30, 31, 32, 33):
+        assert (lens == length).mean() > 0.05

@@ -6,8 +6,8 @@
 
 #include "mode.h"
 
-#define MODE_EXTRA_FITS(type)                                                                                          \
-    _Static_assert(sizeof(type) <= sizeof(uint64_t[128]) && _Alignof(type) <= _Alignof(uint64_t),                      \
+#define MODE_EXTRA_FITS(type)                                                                                        \
+    _Static_assert(sizeof(type) <= sizeof((struct subject_state *)0)->extra && _Alignof(type) <= _Alignof(uint64_t), \
                    #type " does not fit subject_state.extra")
 
 /* ---- CBC-MAC ---------------------------------------------------------------------------------------------- */

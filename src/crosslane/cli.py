@@ -25,6 +25,9 @@ from crosslane.registry import cells, load_registry
 
 __all__ = ["main"]
 
+WIDTH = 140
+"""Columns of tables where the output is no terminal."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -157,7 +160,7 @@ def check(
     if json_file is not None and not json_file.resolve().parent.is_dir():
         raise BadInput(f"{json_file}: the folder does not exist: create it or name another file with --json")
     counts = Counts(count, count, count) if count else Counts()
-    console = Console(soft_wrap=True)
+    console = Console(width=None if sys.stdout.isatty() else WIDTH)
     job = Job(
         registry=_registry(impls),
         selection=Selection(patterns, lanes),

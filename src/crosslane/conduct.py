@@ -329,10 +329,14 @@ def _count(desk: _Desk, key: tuple[object, ...]) -> None:
 def _result(desk: _Desk) -> CellResult:
     hello, opened = desk.hello, desk.opened
     taken = desk.executor.taken
+    mode = desk.plan.cell.algorithm.mode
+    declared = [name.rpartition(":") for name in desk.plan.implementation.paths]
+    expected = tuple(name for only, _, name in declared if only in ("", mode))
     names = opened.paths if opened else ()
     paths = {
         name: tuple(class_name(c) for c in range(wire.NUM_CLASSES) if taken[c] >> bit & 1)
         for bit, name in enumerate(names)
+        if name in expected or any(taken[c] >> bit & 1 for c in range(wire.NUM_CLASSES))
     }
     watchers = {"layout", "canary", "registers", "context", "paths"}
     return CellResult(
@@ -348,7 +352,7 @@ def _result(desk: _Desk) -> CellResult:
         findings=tuple(desk.findings.values()),
         needed_features=desk.plan.implementation.features,
         cpu_features=tuple(sorted(hello.features)) if hello else (),
-        declared_paths=desk.plan.implementation.paths,
+        declared_paths=expected,
         paths=paths,
         unwatched=tuple(sorted(watchers - hello.watchers)) if hello else (),
         cpu_s=desk.executor.cpu_ns / 1e9,

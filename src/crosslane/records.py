@@ -40,7 +40,8 @@ class Judgement:
 class CellResult:
     """Everything a run learned of one cell. ``comparisons`` counts messages, vectors included, ``num_sampled`` messages held against
     the Python reference; ``paths`` maps a code
-    path to the length classes in which it was taken; CPU times are in seconds.
+    path to the length classes in which it was taken; ``declared_paths`` are those of
+    the cell's mode. CPU times are in seconds.
     """
 
     cell: str
