@@ -120,8 +120,8 @@ def test_an_interrupt_ends_everything_and_says_what_was_compared(
             def shims() -> list[int]:
                 return [pid for pid, line in session_of(process.pid) if line.rstrip().endswith("/shim")]
 
-            # The oracle's and the subject's shim live, and have had some time to work or to hang.
-            assert until(lambda: len(shims()) >= 2)
+            # A shim lives, and has had some time to work or to hang.
+            assert until(lambda: shims() != [])
             assert until(lambda: subject == "sleeps" or sum(map(cpu_ticks, shims())) > 20)
             time.sleep(0.3)
             interrupt(process.pid)
@@ -165,7 +165,7 @@ def test_a_missing_qemu_names_the_package(tmp_path: Path) -> None:
     assert done.returncode == 2
     (sentence,) = [line for line in done.stderr.splitlines() if line]
     assert "install the package qemu-user (as root: apt-get install qemu-user)" in sentence
-    assert crosslane("check", "--cell", CTR, "--lane", NATIVE, "--count", "8", path=str(tools)).returncode == 0
+    assert crosslane("check", "--cell", CTR, "--lane", NATIVE, "--count", "1024", path=str(tools)).returncode == 0
 
 
 def test_a_full_disk_is_one_sentence_and_the_report_stands(tmp_path: Path) -> None:

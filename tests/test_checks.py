@@ -64,7 +64,7 @@ TABLE: list[tuple[str, dict[str, Any], bool | None, str]] = [
     ("known_answer", {"state": "void", "reason": "the shim died"}, False, "did not run: the shim died"),
     ("paths", {}, True, ""),
     ("paths", {"declared_paths": (), "paths": {}}, True, ""),
-    ("paths", {"cell": "ecb(toy)/toy-avx2-x86_64@x86_64_native", "paths": {"1way": ("1",)}}, True, ""),
+    ("paths", {"declared_paths": ("1way",)}, True, ""),
     ("paths", {"paths": {"1way": ("1",), "wrap": ()}}, False, "no case took the declared path wrap"),
     ("paths", {"paths": {"wrap": ("1",)}}, False, "no case took the declared path 1way"),
     ("paths", {"paths": {}}, False, "no case took the declared path 1way, wrap"),

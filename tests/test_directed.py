@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from crosslane.compare import compare
-from crosslane.corpora import Vector, VectorFile, VectorGroup, load_vectors
+from crosslane.corpora import MonteCarlo, MonteCarloRound, Vector, VectorFile, VectorGroup, load_vectors
 from crosslane.data import data_root
 from crosslane.directed import DirectedBatch, vector_batch
 from crosslane.generate import output_lens
-from crosslane.wire import Edge, Flag, OpKind, batch_len, decode_batch, encode_batch_into
+from crosslane.wire import Edge, Flag, OpKind, Status, batch_len, decode_batch, encode_batch_into
+
+BOTH = ("encrypt", "decrypt")
 
 
 def vector(**changes: Any) -> Vector:
@@ -39,7 +41,8 @@ def told(directed: DirectedBatch) -> Iterator[tuple[str, int, list[tuple[OpKind,
             (OpKind(int(op["kind"])), batch.blob[int(op["in_off"]) :][: int(op["in_len"])].tobytes(), int(op["aux0"]))
             for op in batch.ops[which]
         ]
-        at = int(batch.ops["out_off"][first + 2])
+        writes = which[output_lens(batch, which) > 0]
+        at = int(batch.ops["out_off"][writes[0]]) if len(writes) else 0
         yield (
             name,
             int(case["decrypting"]),
@@ -49,26 +52,26 @@ def told(directed: DirectedBatch) -> Iterator[tuple[str, int, list[tuple[OpKind,
 
 
 def test_a_vector_becomes_both_directions_in_two_layouts() -> None:
-    directed = vector_batch([file_of(vector())], "ctr(toy)")
+    directed = vector_batch([file_of(vector())], "ctr(toy)", BOTH)
     begin = [(OpKind.SETKEY, b"K" * 16, 0), (OpKind.SETIV, b"I" * 16, 0)]
     end = [(OpKind.FINAL, b"", 0)]
     forwards, backwards = [(OpKind.UPDATE, b"plain", 0)], [(OpKind.UPDATE, b"ciphe", 0)]
     assert list(told(directed)) == [
         ("paper:1:encrypt", 0, begin + forwards + end, b"ciphe"),
-        ("paper:1:decrypt", 1, begin + backwards + end, b"plain"),
         ("paper:1:encrypt:in_place", 0, begin + forwards + end, b"ciphe"),
+        ("paper:1:decrypt", 1, begin + backwards + end, b"plain"),
         ("paper:1:decrypt:in_place", 1, begin + backwards + end, b"plain"),
     ]
     updates = directed.batch.ops[directed.batch.ops["kind"] == OpKind.UPDATE]
-    assert [bool(flags & Flag.IN_PLACE) for flags in updates["flags"]] == [False, False, True, True]
+    assert [bool(flags & Flag.IN_PLACE) for flags in updates["flags"]] == [False, True, False, True]
     assert all(flags & Flag.LAST for flags in updates["flags"])
-    assert updates["in_edge"].tolist() == [Edge.END, Edge.END, Edge.MIDDLE, Edge.MIDDLE]
+    assert updates["in_edge"].tolist() == [Edge.END, Edge.MIDDLE] * 2
     assert directed.batch.messages.tolist() == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("direction", ["encrypt", "decrypt"])
 def test_a_vector_for_one_direction_stays_there(direction: str) -> None:
-    directed = vector_batch([file_of(vector(direction=direction))], "ctr(toy)")
+    directed = vector_batch([file_of(vector(direction=direction))], "ctr(toy)", BOTH)
     assert directed.names == (f"paper:1:{direction}", f"paper:1:{direction}:in_place")
     assert set(directed.batch.cases["decrypting"].tolist()) == {int(direction == "decrypt")}
 
@@ -78,7 +81,7 @@ def test_a_vector_for_one_direction_stays_there(direction: str) -> None:
     [(1_000_000, ["encrypt"]), (10_001, ["encrypt"]), (10_000, ["encrypt", "decrypt"]), (2, ["encrypt", "decrypt"])],
 )
 def test_a_repeated_vector_runs_once_and_backwards_only_where_that_is_quick(iterations: int, names: list[str]) -> None:
-    directed = vector_batch([file_of(vector(iterations=iterations))], "ctr(toy)")
+    directed = vector_batch([file_of(vector(iterations=iterations))], "ctr(toy)", BOTH)
     assert list(directed.names) == [f"paper:1:{name}" for name in names]
     updates = directed.batch.ops[directed.batch.ops["kind"] == OpKind.UPDATE]
     assert set(updates["aux0"].tolist()) == {iterations}
@@ -88,21 +91,82 @@ def test_only_messages_of_the_algorithm_are_taken() -> None:
     files = [
         file_of(vector(id="a")),
         file_of(vector(id="b"), algorithm="cbc(toy)"),
-        file_of(vector(id="c", kind="monte_carlo"), vector(id="d", kind="maintenance"), vector(id="e")),
+        file_of(vector(id="d", kind="maintenance"), vector(id="e")),
     ]
-    names = vector_batch(files, "ctr(toy)").names
+    names = vector_batch(files, "ctr(toy)", BOTH).names
     assert {name.split(":")[1] for name in names} == {"a", "e"}
     assert len(names) == 8
 
 
+AEAD: dict[str, Any] = {"iv": b"N" * 12, "aad": b"head", "tag": b"T" * 8}
+ALL_BUT_DATA = [(OpKind.SETKEY, b"K" * 16, 0), (OpKind.SETIV, b"N" * 12, 4), (OpKind.AAD, b"head", 0)]
+
+
+def test_a_tag_is_given_when_encrypting_and_taken_when_decrypting() -> None:
+    directed = vector_batch([file_of(vector(**AEAD))], "ctr(toy)", BOTH)
+    cases = [case for case in told(directed) if "in_place" not in case[0]]
+    encrypted = [(OpKind.UPDATE, b"plain", 0), (OpKind.FINAL, b"", 0), (OpKind.TAG, b"", 0)]
+    decrypted = [(OpKind.UPDATE, b"ciphe", 0), (OpKind.FINAL, b"", 0), (OpKind.TAG, b"T" * 8, 0)]
+    assert cases == [
+        ("paper:1:encrypt", 0, ALL_BUT_DATA + encrypted, b"ciphe" + b"T" * 8),
+        ("paper:1:decrypt", 1, ALL_BUT_DATA + decrypted, b"plain"),
+    ]
+    assert set(directed.batch.cases["tag_len"].tolist()) == {8}
+    begins = directed.batch.ops[directed.batch.ops["kind"] == OpKind.SETIV]
+    assert {(4, 5)} == set(zip(begins["aux0"].tolist(), begins["aux1"].tolist(), strict=True))
+    assert not directed.expected.statuses.any()
+
+
+def test_a_wrong_tag_is_refused_and_nothing_put_out() -> None:
+    directed = vector_batch([file_of(vector(**AEAD, expect="bad_tag"))], "ctr(toy)", BOTH)
+    assert directed.names == ("paper:1:decrypt", "paper:1:decrypt:in_place")
+    assert not directed.expected.out.any()
+    tags = directed.batch.ops["kind"] == OpKind.TAG
+    assert set(directed.expected.statuses[tags].tolist()) == {Status.BAD_TAG}
+    assert not directed.expected.statuses[~tags].any()
+    released = directed.expected.copy()
+    released.out[3] = 1
+    assert compare(directed.batch, directed.expected, released).num_departed == 1
+
+
+def test_a_mac_puts_out_its_tag_alone() -> None:
+    directed = vector_batch([file_of(vector(iv=b"", tag=b"T" * 16, ciphertext=b""))], "ctr(toy)", ("encrypt",))
+    assert [(case[0], case[3]) for case in told(directed)] == [
+        ("paper:1:encrypt", b"T" * 16),
+        ("paper:1:encrypt:in_place", b"T" * 16),
+    ]
+    assert directed.batch.out_len == 32
+
+
+@pytest.mark.parametrize(("direction", "decrypting"), [("encrypt", 0), ("decrypt", 1)])
+def test_every_listed_round_of_a_monte_carlo_test_is_a_case(direction: str, decrypting: int) -> None:
+    rounds = tuple(
+        MonteCarloRound(
+            index=number, key=bytes([number % 256]) * 16, input=b"i" * 16, output=bytes([number % 256]) * 16
+        )
+        for number in (0, 399)
+    )
+    chain = MonteCarlo(num_outer=400, num_inner=10_000, rounds=rounds)
+    directed = vector_batch(
+        [file_of(vector(kind="monte_carlo", direction=direction, monte_carlo=chain))], "ctr(toy)", BOTH
+    )
+    assert [(name, way, ops[0][1], ops[2], out) for name, way, ops, out in told(directed)] == [
+        (
+            f"paper:1:round_{number}:{direction}", decrypting, bytes([number % 256]) * 16,
+            (OpKind.UPDATE, b"i" * 16, 10_000), bytes([number % 256]) * 16,
+        )
+        for number in (0, 399)
+    ]  # fmt: skip
+
+
 def test_without_vectors_the_batch_is_empty() -> None:
-    directed = vector_batch([], "ctr(toy)")
+    directed = vector_batch([], "ctr(toy)", BOTH)
     assert len(directed.batch) == len(directed.names) == len(directed.expected.cases) == 0
     assert compare(directed.batch, directed.expected, directed.expected.copy()).comparisons == 0
 
 
 def test_an_answer_is_judged_byte_by_byte() -> None:
-    directed = vector_batch([file_of(vector(), vector(id="2", plaintext=b"", ciphertext=b""))], "ctr(toy)")
+    directed = vector_batch([file_of(vector(), vector(id="2", plaintext=b"", ciphertext=b""))], "ctr(toy)", BOTH)
     answers = directed.expected.copy()
     assert compare(directed.batch, directed.expected, answers).comparisons == 8
     for at in range(len(answers.out)):
@@ -117,7 +181,7 @@ def test_all_published_vectors_make_batches_that_the_wire_allows() -> None:
     algorithms = {file.algorithm for file in files}
     assert {"ecb(sm4)", "cbc(sm4)", "ctr(sm4)"} <= algorithms
     for algorithm in algorithms:
-        batch = vector_batch(files, algorithm).batch
+        batch = vector_batch(files, algorithm, BOTH).batch
         target = bytearray(batch_len(batch))
         encode_batch_into(batch, memoryview(target))
         assert decode_batch(bytes(target)).messages.tolist() == batch.messages.tolist()

@@ -165,7 +165,7 @@ def test_every_code_is_that_of_the_protocol_page() -> None:
     names: dict[type[IntEnum | IntFlag], str] = {
         OpKind: "setkey=1 setiv=2 aad=3 update=4 final=5 tag=6 reinit=7 clone=8",
         Kind: "open=1 run=2 bare=3 hello=129 opened=130 done=131 timed=132 error=255",
-        Flag: "in_place=1 last=2 observe_iv=4",
+        Flag: "in_place=1 last=2 observe_iv=4 feed=8",
         wire.Edge: "end=0 start=1 middle=2",
         Watch: "layout=1 canary=2 registers=4 context=8 paths=16",
         RunFlag: "strict=1 inline=2",
@@ -202,7 +202,7 @@ def batches(draw: st.DrawFn) -> Batch:
         case["policy"], case["decrypting"] = draw(st.integers(0, 3)), draw(st.integers(0, 1))
         case["ctx_edge"], case["tag_len"] = draw(st.sampled_from([0, 2])), draw(st.integers(0, 64))
     for op in ops:
-        op["kind"], op["flags"] = draw(st.sampled_from(OpKind)), draw(st.integers(0, 7))
+        op["kind"], op["flags"] = draw(st.sampled_from(OpKind)), draw(st.integers(0, 15))
         op["slot"], op["from_slot"] = draw(st.integers(0, 3)), draw(st.integers(0, 3))
         for side in ("in", "out"):
             op[f"{side}_edge"], op[f"{side}_align"] = draw(st.integers(0, 2)), draw(st.integers(0, 63))
@@ -285,7 +285,7 @@ def test_wrong_counts_and_places_are_refused(field: str, value: int, message: st
         ("cases", "zero1", 1, "not zero"),
         ("ops", "kind", 0, "operation 2 of a batch is of a kind"),
         ("ops", "kind", 9, "operation 2 of a batch is of a kind"),
-        ("ops", "flags", 8, "flag"),
+        ("ops", "flags", 16, "flag"),
         ("ops", "slot", 4, "slot"),
         ("ops", "from_slot", 4, "slot"),
         ("ops", "in_edge", 3, "in_edge"),

@@ -13,7 +13,7 @@
 /* ---- CBC-MAC ---------------------------------------------------------------------------------------------- */
 
 /* Bytes not absorbed yet. The last block of a message is held back even where it is full, until it is known to be the
- * last: the MACs treat it differently. `used` is 0 only before the first byte. */
+ * last: the MACs treat it differently. `used` is 0 only before the first byte and after padding. */
 struct mode_pending {
     uint64_t used;
     uint8_t bytes[SUBJECT_MAX_BLOCK_LEN];
@@ -79,7 +79,7 @@ static inline void mode_mac_final(struct subject_message *m, const void *ctx, st
         memset(pending->bytes + used, 0, bs - used);
         pending->bytes[used] = 0x80;
     }
-    xor_bytes(pending->bytes, pending->bytes, used < bs ? padded : whole, bs);
+    xor_bytes(m->iv, m->iv, used < bs ? padded : whole, bs);
     mode_mac_blocks(m, ctx, pending->bytes, 1);
     pending->used = 0;
 }

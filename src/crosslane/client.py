@@ -70,15 +70,15 @@ class SharedMemory:
 
 @dataclass(frozen=True)
 class Opening:
-    """What a shim is opened with. ``batch`` and ``results`` are None for the inline transport."""
+    """What a shim is opened with. The memories are shared with it where its hello offers that and ``inline`` is off."""
 
     mode: str
     symbol: str
     hide: int
     watch: Watch
-    batch: SharedMemory | None
-    results: SharedMemory | None
-    capacity: int
+    batch: SharedMemory
+    results: SharedMemory
+    inline: bool = False
 
 
 class Shim:
@@ -87,7 +87,7 @@ class Shim:
     def __init__(self, command: Sequence[str], opening: Opening) -> None:
         """Start ``command`` (launcher, runner and program) and open it; raises ShimDied or HarnessFault."""
         self._opening = opening
-        fds = [memory.fd for memory in (opening.batch, opening.results) if memory is not None]
+        fds = (opening.batch.fd, opening.results.fd)
         self._stderr, stderr = os.pipe()
         os.set_blocking(self._stderr, False)
         os.set_blocking(stderr, False)  # a talkative subject loses its words instead of waiting for a reader
@@ -98,7 +98,7 @@ class Shim:
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 bufsize=0,
-                pass_fds=fds,
+                pass_fds=() if opening.inline else fds,
                 process_group=0,  # Ctrl-C is for the engine, which ends its shims: it must not look like their crash
             )
         except OSError as error:
@@ -108,18 +108,16 @@ class Shim:
             os.close(stderr)
         try:
             self.hello = wire.decode_hello(self._receive(Kind.HELLO, HELLO_TIMEOUT_S))
+            self.mapped = "mapped" in self.hello.transports and not opening.inline
             self._send(
                 wire.encode_open(
                     opening.mode,
                     opening.symbol,
                     hide=opening.hide,
                     watch=opening.watch,
-                    batch_capacity=opening.batch.capacity if opening.batch else opening.capacity,
-                    result_capacity=opening.results.capacity if opening.results else opening.capacity,
-                    fds=(
-                        opening.batch.fd if opening.batch else -1,
-                        opening.results.fd if opening.results else -1,
-                    ),
+                    batch_capacity=opening.batch.capacity,
+                    result_capacity=opening.results.capacity,
+                    fds=fds if self.mapped else (-1, -1),
                 )
             )
             self.opened = wire.decode_opened(self._receive(Kind.OPENED, HELLO_TIMEOUT_S))
@@ -189,8 +187,7 @@ class Shim:
             raise self._death() from error
 
     def _progress(self) -> bytes:
-        results = self._opening.results
-        return bytes(results.view[8:24]) if results is not None else b""
+        return bytes(self._opening.results.view[8:24])
 
     def _read(self, length: int, timeout_s: float) -> bytes:
         assert self._process.stdout is not None

@@ -25,12 +25,16 @@ _WRITTEN_OVER = 0xFF
 
 @dataclass(frozen=True)
 class Station:
-    """How to start a subject: ``command`` is launcher, runner and program; ``hide`` masks CPU features."""
+    """How to start a subject: ``command`` is launcher, runner and program; ``hide`` masks CPU features.
+
+    ``inline`` sends batches on the stream even where the shim could share memory, as for a board or a virtual machine.
+    """
 
     command: tuple[str, ...]
     symbol: str
     mode: str
     hide: int = 0
+    inline: bool = False
 
 
 class Executor:
@@ -56,7 +60,7 @@ class Executor:
         if self._shim is None:
             opening = Opening(
                 self.station.mode, self.station.symbol, self.station.hide, self.watch,
-                self._batch_memory, self._results_memory, CAPACITY,
+                self._batch_memory, self._results_memory, inline=self.station.inline,
             )  # fmt: skip
             try:
                 self._shim = Shim(self.station.command, opening)
@@ -74,8 +78,11 @@ class Executor:
 
     def _start_rest(self) -> None:
         shim = self.open()
+        assert self._batch is not None
+        inline = b"" if shim.mapped else self._batch_memory.view[: wire.batch_len(self._batch)]
+        flags = self._flags if shim.mapped else self._flags | RunFlag.INLINE
         try:
-            shim.start_run(self._next, self._count - self._next, self._flags)
+            shim.start_run(self._next, self._count - self._next, flags, inline)
         except ShimDied as died:
             self._shim = None
             raise HarnessFault(f"the shim of {self.station.symbol} ended between two batches: {died}") from died
@@ -122,6 +129,8 @@ class Executor:
                 f"the shim of {self.station.symbol} answered garbage: it says that it is done and that case "
                 f"{done.next_case} is next, of cases {self._next} to {self._count}"
             )
+        if not self._shim.mapped:
+            self._take_inline(done)
         self._next = done.next_case
         self.taken = [old | new for old, new in zip(self.taken, done.taken, strict=True)]
         self.cpu_ns += done.cpu_ns - self._shim_cpu_ns
@@ -132,6 +141,18 @@ class Executor:
         if done.cpu_ns > CPU_BUDGET_NS:
             self.close()
         return True
+
+    def _take_inline(self, done: wire.Done) -> None:
+        """Put what came on the stream where shared memory would have it; cases that ran before keep their results."""
+        batch = self._batch
+        assert batch is not None
+        came = wire.view_results(memoryview(done.results), len(batch), len(batch.ops), batch.out_len)
+        mine = self._view()
+        cases = slice(self._next, done.next_case)
+        first_op = int(batch.cases["first_op"][self._next])
+        ops = slice(first_op, int(batch.cases["first_op"][done.next_case - 1] + batch.cases["num_ops"][done.next_case - 1]))
+        outs = slice(int(batch.ops["out_off"][first_op]), batch.out_len)
+        mine.cases[cases], mine.statuses[ops], mine.out[outs] = came.cases[cases], came.statuses[ops], came.out[outs]
 
     def _note_death(self, died: ShimDied) -> None:
         """The process ended, or was ended, without a word: the case it was in gets the verdict."""

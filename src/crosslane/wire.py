@@ -414,7 +414,8 @@ def _check_ops(ops: NDArray[Any], blob_len: int, out_len: int) -> None:
         _refuse(
             "operation", (edges > int(Edge.MIDDLE)) | (aligns > 63), f"has an {side}_edge or {side}_align too large"
         )
-    _refuse("operation", _beyond(ops["in_off"], ops["in_len"], blob_len), f"reads beyond the blob of {blob_len} bytes")
+    from_blob = np.where(ops["flags"] & Flag.FEED, 0, ops["in_len"])  # fed data are not in the blob
+    _refuse("operation", _beyond(ops["in_off"], from_blob, blob_len), f"reads beyond the blob of {blob_len} bytes")
     _refuse("operation", ops["out_off"] > out_len, f"writes beyond the output section of {out_len} bytes")
 
 

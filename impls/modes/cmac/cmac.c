@@ -17,14 +17,17 @@ static struct cmac_extra *extra_of(const struct subject_message *m)
     return (struct cmac_extra *)(void *)m->state->extra;
 }
 
-/* Section 6.1: (x << 1), xor R_b where the bit shifted out was 1; R_64 = 0x1B, R_128 = 0x87 (section 5.3). */
+/* Section 6.1: x << 1, and xor R_b where the bit shifted out was 1; R_64 = 0x1b, R_128 = 0x87 (section 5.3). */
 static void double_block(uint8_t *dst, const uint8_t *src, size_t bs)
 {
-    unsigned out = src[0] >> 7, r = bs == 8 ? 0x1b : 0x87;
-    for (size_t i = 0; i + 1 < bs; i++) {
-        dst[i] = (uint8_t)((unsigned)src[i] << 1 | (unsigned)src[i + 1] >> 7);
+    uint64_t high = load_be64(src), out = 0 - (high >> 63);
+    if (bs == 8) {
+        store_be64(dst, high << 1 ^ (out & 0x1b));
+        return;
     }
-    dst[bs - 1] = (uint8_t)((unsigned)src[bs - 1] << 1 ^ (r & (0u - out)));
+    uint64_t low = load_be64(src + 8);
+    store_be64(dst, high << 1 | low >> 63);
+    store_be64(dst + 8, low << 1 ^ (out & 0x87));
 }
 
 static int cmac_setkey(struct subject_message *m, const uint8_t *key, size_t key_len, uint32_t policy)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XCBC as RFC 3566 section 4 states it for AES, over any cipher of 16-byte blocks and with the whole last block as tag."""
+"""XCBC as RFC 3566 section 4 states it for AES, over any cipher of 16-byte blocks; the tag is the whole last block."""
 
 from __future__ import annotations
 
