@@ -5,9 +5,9 @@
 
 #include "shim.h"
 
-/* How often unseen paths are armed again for one length class in one batch: a class in which a path cannot be
- * reached would otherwise cost a trap each time that another class takes it. */
-#define ARMINGS_PER_BATCH 6u
+/* How often unseen paths are armed again for one length class, before the next batch whose number is a power of two: a
+ * class in which a path cannot be reached would otherwise cost a trap each time that another class takes it. */
+#define MAX_ARMINGS 6u
 
 struct record {
     int32_t place; /* relative to the record */
@@ -42,6 +42,7 @@ static unsigned num_paths;
 static uint64_t taken[NUM_CLASSES];
 static uint64_t armed;
 static unsigned armings[NUM_CLASSES];
+static uint64_t num_batches;
 static unsigned current_class;
 
 static unsigned path_index(const char *name)
@@ -95,8 +96,10 @@ static void put(insn *place, insn value)
 
 void paths_begin_batch(void)
 {
-    memset(taken, 0, sizeof taken);
-    memset(armings, 0, sizeof armings);
+    num_batches++;
+    if ((num_batches & (num_batches - 1)) == 0) {
+        memset(armings, 0, sizeof armings);
+    }
 }
 
 void paths_arm(unsigned length_class)
@@ -104,7 +107,7 @@ void paths_arm(unsigned length_class)
     current_class = length_class;
     uint64_t all = num_paths == 64 ? UINT64_MAX : (UINT64_C(1) << num_paths) - 1;
     uint64_t want = all & ~taken[length_class] & ~armed;
-    if (want == 0 || armings[length_class] == ARMINGS_PER_BATCH) {
+    if (want == 0 || armings[length_class] == MAX_ARMINGS) {
         return;
     }
     armings[length_class]++;

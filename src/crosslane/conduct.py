@@ -329,9 +329,7 @@ def _count(desk: _Desk, key: tuple[object, ...]) -> None:
 def _result(desk: _Desk) -> CellResult:
     hello, opened = desk.hello, desk.opened
     taken = desk.executor.taken
-    mode = desk.plan.cell.algorithm.mode
-    declared = [name.rpartition(":") for name in desk.plan.implementation.paths]
-    expected = tuple(name for only, _, name in declared if only in ("", mode))
+    expected = desk.plan.paths
     names = opened.paths if opened else ()
     paths = {
         name: tuple(class_name(c) for c in range(wire.NUM_CLASSES) if taken[c] >> bit & 1)

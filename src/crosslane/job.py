@@ -140,4 +140,4 @@ class _Lines:
             if time.monotonic() < self._next:
                 return
             self._next = time.monotonic() + LINE_EVERY_S
-        self._console.print(f"{progress.comparisons:,} of {self._total:,} comparisons", markup=False, highlight=False)
+        self._console.print(f"{progress.comparisons:,} comparisons made, {self._total:,} planned beside the vectors", markup=False, highlight=False)

@@ -19,7 +19,7 @@ from crosslane.registry import scan_registry
 
 __all__ = ["Problem", "lint"]
 
-_SPDX = "SPDX-License-Identifier: Apache-2.0"
+_SPDX = re.compile(r"SPDX-License-Identifier: ([A-Za-z0-9.-]+ OR )?Apache-2\.0")
 _SPDX_LINES = 2
 _SPDX_SUFFIXES = (*SOURCE_SUFFIXES, ".py", ".toml")
 _SCRIPT = re.compile(r"(derive|find)[a-z0-9_]*\.py")
@@ -229,5 +229,5 @@ def _check_licences(root: Path) -> Iterator[Problem]:
     for path in sorted((root / "impls").rglob("*")):
         if path.suffix not in _SPDX_SUFFIXES or not path.is_file():
             continue
-        if not any(_SPDX in line for line in _read(path).splitlines()[:_SPDX_LINES]):
-            yield _problem(path, f"its first {_SPDX_LINES} lines do not hold {_SPDX!r}; add that comment at the top")
+        if not any(_SPDX.search(line) for line in _read(path).splitlines()[:_SPDX_LINES]):
+            yield _problem(path, f"its first {_SPDX_LINES} lines do not hold 'SPDX-License-Identifier: Apache-2.0'; add that comment at the top")

@@ -46,6 +46,7 @@ _MODE_FIELDS = {
     "title": _TEXT,
     "standard": _TEXT,
     "split": Field(kind="str", allowed=("byte", "block", "none")),
+    "serial": Field(kind="bool"),
     "partial": Field(kind="str", allowed=("refused", "anywhere", "stealing")),
     "min_len_blocks": Field(kind="int", least=0),
     "iv": Field(kind="str", allowed=("none", "random", "counter", "index", "tweak", "nonce")),

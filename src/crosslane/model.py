@@ -38,7 +38,8 @@ class Cipher:
 class Mode:
     """A construction over a cipher (``impls/modes/<name>/mode.toml``).
 
-    ``split`` says where a message may be cut into updates: ``byte``, ``block`` or ``none``. ``partial`` says what
+    ``split`` says where a message may be cut into updates: ``byte``, ``block`` or ``none``. ``serial`` says that each block waits for
+    the one before in every direction, so that a mode composed over a leaf calls it one block at a time. ``partial`` says what
     happens to a length that is no multiple of the block: ``refused``, ``anywhere`` or ``stealing``. ``iv`` is how an
     iv is steered: ``none``, ``random``, ``counter``, ``index``, ``tweak`` or ``nonce``; ``iv_lens`` its lengths in
     bytes, where 0 stands for one block. ``iv_out`` is ``none``, ``next`` (compared after every update) or
@@ -51,6 +52,7 @@ class Mode:
     title: str
     standard: str
     split: Literal["byte", "block", "none"]
+    serial: bool
     partial: Literal["refused", "anywhere", "stealing"]
     min_len_blocks: int
     iv: Literal["none", "random", "counter", "index", "tweak", "nonce"]

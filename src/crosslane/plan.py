@@ -15,7 +15,7 @@ from crosslane.execute import Station
 from crosslane.isa import host_arch
 from crosslane.lanes import lanes_for_host
 from crosslane.manifest import Manifest, manifest_for
-from crosslane.model import Algorithm, Cell, Implementation, Lane, Registry
+from crosslane.model import Algorithm, Cell, Implementation, Lane, Mode, Registry
 from crosslane.names import match_cell, select_cells
 from crosslane.registry import cells, cipher_named, implementation_named, mode_named
 from crosslane.toolchain import runner_command
@@ -55,12 +55,13 @@ class Selection:
 
 @dataclass(frozen=True)
 class CellPlan:
-    """One cell: how to start its subject and how many comparisons it gets."""
+    """One cell: how to start its subject and how many comparisons it gets; ``paths`` are the code paths asked of it."""
 
     cell: Cell
     implementation: Implementation
     arch: str
     native: bool
+    paths: tuple[str, ...]
     station: Station
     comparisons: int
 
@@ -175,6 +176,12 @@ def _hide_bits(lane: Lane) -> int:
     return sum(1 << (base + names.index(name)) for name in lane.hides)
 
 
+def _asked_paths(implementation: Implementation, mode: Mode) -> tuple[str, ...]:
+    """The declared paths that the mode can take: those named for it, and in a mode that is not serial the others."""
+    named = [name.rpartition(":") for name in implementation.paths]
+    return tuple(name for only, _, name in named if only == mode.name or (not only and not mode.serial))
+
+
 @dataclass(frozen=True)
 class RunPlan:
     """All algorithm plans of one run, and what the host does not grant."""
@@ -203,6 +210,7 @@ def make_plans(
     by_name = {lane.name: lane for lane in lanes}
     plans = []
     for algorithm in sorted({cell.algorithm for cell in chosen}):
+        mode = mode_named(registry, algorithm.mode)
         generic = next(i for i in registry.implementations if i.cipher == algorithm.cipher and i.is_generic)
 
         def station(implementation: Implementation, lane: Lane, mode: str = algorithm.mode) -> Station:
@@ -215,12 +223,13 @@ def make_plans(
                 manifest=manifest_of(registry, algorithm, seed),
                 oracle=station(generic, oracle_lane),
                 blocks=station(generic, oracle_lane, BLOCK_MODE),
-                reference=mode_named(registry, algorithm.mode).folder,
+                reference=mode.folder,
                 cells=tuple(
                     CellPlan(
                         cell=cell,
                         implementation=implementation_named(registry, cell.driver),
                         arch=by_name[cell.lane].arch,
+                        paths=_asked_paths(implementation_named(registry, cell.driver), mode),
                         native=by_name[cell.lane].runner == "native",
                         station=station(implementation_named(registry, cell.driver), by_name[cell.lane]),
                         comparisons=counts.of(by_name[cell.lane]),
