@@ -7,6 +7,7 @@ import pytest
 
 
 def test_cell(crosslane_judged: tuple[bool | None, str]) -> None:
+    """One check of one cell; the check's sentence says what must hold."""
     passed, sentence = crosslane_judged
     if passed is False:
         pytest.fail(sentence, pytrace=False)

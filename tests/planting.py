@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from crosslane import sandbox
 from crosslane.build import build_launcher, build_shim
@@ -18,9 +19,9 @@ from crosslane.execute import Station
 from crosslane.isa import host_arch
 from crosslane.lanes import lane_named
 from crosslane.manifest import Manifest
-from crosslane.model import Algorithm, Cell, Implementation, Lane
+from crosslane.model import Cell, Implementation, Lane
 from crosslane.names import parse_algorithm
-from crosslane.plan import AlgorithmPlan, CellPlan, manifest_of
+from crosslane.plan import AlgorithmPlan, Selection, make_plans, manifest_of
 from crosslane.records import CellResult
 from crosslane.registry import load_registry
 from crosslane.toolchain import runner_command
@@ -109,31 +110,28 @@ class Planted:
         self.registry = load_registry(data_root(), [lay_out(folder, plants)])
         self.checks = load_checks(self.registry.root)
         self.launcher = build_launcher(self.registry.root)
-        self._programs: dict[tuple[str, bool], Path] = {}
+        self._programs: dict[str, Path] = {}
+        self._plan: AlgorithmPlan | None = None
 
     def lane(self, name: str) -> Lane:
         """The lane of that name."""
         return lane_named(self.registry.lanes, name)
 
     def implementation(self, name: str) -> Implementation:
-        """The planted implementation of that name, or one of ours by its driver."""
-        return next(item for item in self.registry.implementations if item.driver in (name, f"planted-{name}"))
+        """The planted implementation of that name."""
+        return next(item for item in self.registry.implementations if item.driver == f"planted-{name}")
 
-    def _program(self, lane: Lane, *, own: bool) -> Path:
-        key = (lane.arch, own)
-        if key not in self._programs:
-            group = tuple(
-                item
-                for item in self.registry.implementations
-                if item.isa in ("any", lane.arch) and (item.origin == "own") is own
-            )
-            self._programs[key] = build_shim(self.registry, lane, group)
-        return self._programs[key]
+    def _program(self, lane: Lane) -> Path:
+        if lane.arch not in self._programs:
+            every = self.registry.implementations
+            group = tuple(item for item in every if item.isa in ("any", lane.arch) and item.origin != "own")
+            self._programs[lane.arch] = build_shim(self.registry, lane, group)
+        return self._programs[lane.arch]
 
     def station(self, name: str, lane_name: str, mode: str = "ctr") -> Station:
-        """How to start a planted implementation, or one of ours, in a lane."""
+        """How to start a planted implementation in a lane."""
         lane, implementation = self.lane(lane_name), self.implementation(name)
-        program = self._program(lane, own=implementation.origin == "own")
+        program = self._program(lane)
         runner = runner_command(lane)
         command = sandbox.launcher_argv(
             self.launcher,
@@ -145,29 +143,32 @@ class Planted:
         )
         return Station(tuple(command), implementation.symbol, mode)
 
-    def manifest(self, algorithm: str = CTR, **changes: object) -> Manifest:
+    def manifest(self, algorithm: str = CTR, **changes: Any) -> Manifest:
         """The manifest of an algorithm, with some fields changed."""
         manifest = manifest_of(self.registry, parse_algorithm(algorithm), "planted faults are found")
-        return replace(manifest, **changes)  # type: ignore[arg-type] - the fields are named by the tests
+        return replace(manifest, **changes)
+
+    def _template(self) -> AlgorithmPlan:
+        """The plan of ctr(sm4) as it is made for our own generic implementation."""
+        if self._plan is None:
+            own = load_registry(self.registry.root)
+            self._plan = make_plans(own, Selection((f"{CTR}/sm4-generic@{NATIVE}",), (NATIVE,))).algorithms[0]
+        return self._plan
 
     def run(self, name: str, lane_name: str, count: int, *, station: Station | None = None) -> CellResult:
         """Run ``count`` comparisons of one planted subject in ctr(sm4), as ``crosslane check`` does, and judge them."""
-        algorithm = Algorithm("ctr", "sm4")
+        template = self._template()
         implementation = self.implementation(name)
         lane = self.lane(lane_name)
-        cell = CellPlan(
-            cell=Cell(algorithm, implementation.driver, lane_name),
+        cell = replace(
+            template.cells[0],
+            cell=Cell(template.algorithm, implementation.driver, lane_name),
             implementation=implementation,
             arch=lane.arch,
             native=lane.runner == "native",
+            paths=implementation.paths,
             station=station or self.station(name, lane_name),
             comparisons=count,
         )
-        plan = AlgorithmPlan(
-            algorithm=algorithm,
-            manifest=self.manifest(),
-            oracle=self.station("sm4-generic", NATIVE),
-            cells=(cell,),
-            vectors=(),
-        )
+        plan = replace(template, manifest=self.manifest(), cells=(cell,), vectors=())
         return with_judgements([conduct(plan)], self.checks)[0].cells[0]

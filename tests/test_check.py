@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``crosslane check`` and ``repro`` as processes: a wrong SM4 on both architectures, interrupts, and bad surroundings."""
+"""``crosslane check`` and ``repro`` as processes: a wrong SM4 on both architectures, interrupts, bad surroundings."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def test_a_wrong_sm4_is_caught_named_and_replayed(tmp_path: Path, lane: str) -> 
     folder = plant(tmp_path, WRONG)
     file = tmp_path / "results.json"
     cell = f"{CTR}/planted-{WRONG}@{lane}"
-    options = ["--cell", f"{CTR}/*", "--lane", lane, "--count", "2048", "--impls", folder]
+    options: list[str | Path] = ["--cell", f"{CTR}/*", "--lane", lane, "--count", "2048", "--impls", folder]
     done = crosslane("check", *options, "--json", file)
     assert (done.returncode, done.stderr) == (1, "")
     cells = {item["cell"]: item for item in json.loads(file.read_text())["algorithms"][0]["cells"]}
     assert [name for name, item in cells.items() if item["findings"]] == [cell]
     (finding,) = cells[cell]["findings"]
     assert (finding["verdict"], finding["symptom"], finding["repeats"]) == ("disagree", "output", "alone")
-    assert "byte 52 of the output after update" in finding["text"]
+    assert "of the output after update" in finding["text"]
     (command,) = [line.partition("crosslane ")[2] for line in done.stdout.splitlines() if "crosslane repro" in line]
     assert finding["case_id"] in command
     again = crosslane(*shlex.split(command))
@@ -117,6 +117,7 @@ def test_an_interrupt_ends_everything_and_says_what_was_compared(
         start_new_session=True,
     ) as process:
         try:
+
             def shims() -> list[int]:
                 return [pid for pid, line in session_of(process.pid) if line.rstrip().endswith("/shim")]
 
@@ -129,7 +130,9 @@ def test_an_interrupt_ends_everything_and_says_what_was_compared(
             assert (process.returncode, err) == (130, "")
             last = out.splitlines()[-1]
             assert last.startswith("interrupted: ")
-            assert last.endswith("comparisons were made, 0 of 1 algorithms are complete and shown above; the rest did not run")
+            assert last.endswith(
+                "comparisons were made, 0 of 1 algorithms are complete and shown above; the rest did not run"
+            )
             made = int(last.split()[1].replace(",", ""))
             assert (made > 0) is (subject == "honest")
             assert until(lambda: session_of(process.pid) == [], QUIET_S), session_of(process.pid)
@@ -157,7 +160,18 @@ def test_a_missing_qemu_names_the_package(tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
     cross = f"{EMULATED.removesuffix('_qemu_max')}-linux-gnu-"
-    for name in ("sh", "git", "gcc", "objcopy", "as", "ld", f"{cross}gcc", f"{cross}objcopy", f"{cross}as", f"{cross}ld"):
+    for name in (
+        "sh",
+        "git",
+        "gcc",
+        "objcopy",
+        "as",
+        "ld",
+        f"{cross}gcc",
+        f"{cross}objcopy",
+        f"{cross}as",
+        f"{cross}ld",
+    ):
         found = shutil.which(name)
         assert found is not None
         (tools / name).symlink_to(found)
@@ -182,5 +196,3 @@ def test_a_full_disk_is_one_sentence_and_the_report_stands(tmp_path: Path) -> No
     assert full.is_symlink()
     assert stat.S_ISCHR(full.stat().st_mode)
     assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
-
-

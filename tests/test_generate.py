@@ -278,6 +278,18 @@ def test_every_length_of_the_grids_is_there_in_both_directions(of_mode: MakeMani
         assert set(steer.length_grid(manifest).tolist()) <= lengths
 
 
+def test_the_length_grid_is_walked_on_from_batch_to_batch(of_mode: MakeManifest) -> None:
+    manifest = of_mode("ctr", steering=("lengths",))
+    walked = np.concatenate(
+        [
+            batch.ops["aux1"][batch.ops["kind"] == OpKind.SETIV]
+            for batch in (generate_batch(manifest, n) for n in (0, 1))
+        ]
+    )
+    grid = steer.length_grid(manifest)
+    assert walked.tolist() == grid[np.arange(1024) % len(grid)].tolist()
+
+
 @pytest.mark.parametrize("name", ["ctr", "ctr_8", "ctr_any_key", "lrw"])
 def test_every_row_of_the_counter_grid_meets_a_message_that_carries(of_mode: MakeManifest, name: str) -> None:
     manifest = of_mode(name)

@@ -29,8 +29,8 @@ MakeManifest = Callable[..., Manifest]
 CIPHER = Cipher("toy", "Toy", "none", 8, (5, 16), ("degenerate",), Path())
 MODE = Mode(
     name="lrw", title="LRW", standard="none", split="block", partial="refused", min_len_blocks=1, iv="index",
-    iv_lens=(0, 12), iv_out="next", directions=("encrypt", "decrypt"), aad=True, tag_lens=(0, 4), num_keys=2,
-    key_extra_len=16, block_lens=(8, 16), folder=Path(),
+    serial=False, iv_lens=(0, 12), iv_out="next", directions=("encrypt", "decrypt"), aad=True, tag_lens=(0, 4),
+    num_keys=2, key_extra_len=16, block_lens=(8, 16), folder=Path(),
 )  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine against shims that break the protocol, and the shim's path traps against a subject that tells the truth."""
+"""The engine against shims that break the protocol; the shim's path traps against a subject that tells the truth."""
 
 from __future__ import annotations
 
@@ -130,7 +130,9 @@ def test_the_traps_see_what_the_subject_tells(planted: Planted, lane: str, mode:
     assert seen == told
     reached = {name: [class_name(c) for c in range(wire.NUM_CLASSES) if name in seen[c]] for name in PATHS}
     assert reached["never"] == []
-    assert reached["wide"] == [name for name in reached["always"] if name.rstrip("+") in ("8-15", "16-31", "32-63", "64..")]
+    assert reached["wide"] == [
+        name for name in reached["always"] if name.rstrip("+") in ("8-15", "16-31", "32-63", "64..")
+    ]
     assert len(reached["always"]) == (15 if mode == "ctr" else 7)  # armed again for each class
     assert len(reached["third"]) > 3
 

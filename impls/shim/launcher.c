@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Starts a program that is not trusted: sets resource limits, gives up privileges, confines files (Landlock) and system
- * calls (seccomp), then becomes the program. Runs on the host side, before the shim or qemu-user: inside qemu-user
- * none of this works. Inherited file descriptors stay open: the protocol's pipes and the batches' memory.
+ * Starts a program that is not trusted: has itself killed when its parent ends, sets resource limits, gives up
+ * privileges, confines files (Landlock) and system calls (seccomp), then becomes the program. Runs on the host side,
+ * before the shim or qemu-user: inside qemu-user none of this works. Inherited file descriptors stay open: the
+ * protocol's pipes and the batches' memory.
  *
  *   launcher [--limit-as BYTES] [--limit-cpu S] [--limit-nofile N] [--limit-fsize BYTES]
  *            [--landlock-read PATH]... [--require] -- PROGRAM [ARGUMENT]...

@@ -42,7 +42,7 @@ class ShimDied(Exception):
 
 
 class SharedMemory:
-    """Anonymous memory shared by descriptor (memfd); ``view`` is the engine's writable mapping of ``capacity`` bytes."""
+    """Memory shared by descriptor (memfd); ``view`` is the engine's writable mapping of ``capacity`` bytes."""
 
     def __init__(self, name: str, capacity: int, *, sealed: bool) -> None:
         """Create it; with ``sealed`` nobody else can map it for writing (F_SEAL_FUTURE_WRITE, Linux 5.1)."""

@@ -75,7 +75,7 @@ def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmRe
     try:
         for desk in desks:
             _open(desk, plan.manifest.block_len)
-        _run_vectors(plan, desks, memory, notify)
+        notes += _run_vectors(plan, desks, memory, notify)
         notes += _run_chains(plan, desks, memory, notify)
         samples = _run_batches(plan, desks, oracle, memory, notify)
         _judge_reference(plan, desks, samples)
@@ -125,20 +125,41 @@ def _open(desk: _Desk, block_len: int) -> None:
         desk.executor.close()
 
 
-def _run_vectors(plan: AlgorithmPlan, desks: list[_Desk], memory: SharedMemory, notify: Notify) -> None:
-    directed = vector_batch(plan.vectors, str(plan.algorithm), plan.manifest.directions)
-    if not len(directed.batch):
-        return
-    wire.encode_batch_into(directed.batch, memory.view)
-    for desk in desks:
-        if desk.alive:
+def _run_vectors(plan: AlgorithmPlan, desks: list[_Desk], memory: SharedMemory, notify: Notify) -> list[str]:
+    """All vectors everywhere, but those of very many iterations only where the full grids run; returns notes on those."""
+    notes = []
+    for long in (False, True):
+        directed = vector_batch(plan.vectors, str(plan.algorithm), plan.manifest.directions, long=long)
+        if not len(directed.batch):
+            continue
+        wire.encode_batch_into(directed.batch, memory.view)
+        chosen = [desk for desk in desks if desk.alive and (desk.plan.full or not long)]
+        started = [desk for desk in chosen if _start(desk, directed.batch)]
+        for desk in started:
             try:
-                desk.executor.start(directed.batch, len(directed.batch))
-                results = desk.executor.finish()
-                _judge_vectors(desk, directed, results)
+                _judge_vectors(desk, directed, desk.executor.finish())
                 notify(len(directed.batch))
             except HarnessFault as fault:
                 desk.fail(fault)
+        names = {name.rpartition(":")[0] for name in directed.names}
+        notes += [_left_out(name, desks, chosen) for name in sorted(names) if long]
+    return [note for note in notes if note]
+
+
+def _start(desk: _Desk, batch: Batch) -> bool:
+    try:
+        desk.executor.start(batch, len(batch))
+    except HarnessFault as fault:
+        desk.fail(fault)
+        return False
+    return True
+
+
+def _left_out(name: str, desks: list[_Desk], chosen: list[_Desk]) -> str:
+    """Says in which lanes a vector does not run, or nothing where it runs in all."""
+    ran = {id(desk) for desk in chosen}
+    lanes = sorted({desk.plan.cell.lane for desk in desks if desk.state == "ran" and id(desk) not in ran})
+    return f"the vector {name} takes an emulator too long and does not run in {', '.join(lanes)}" if lanes else ""
 
 
 def _run_chains(plan: AlgorithmPlan, desks: list[_Desk], memory: SharedMemory, notify: Notify) -> list[str]:
@@ -160,10 +181,8 @@ def _run_chains(plan: AlgorithmPlan, desks: list[_Desk], memory: SharedMemory, n
                 desk.num_departed += 1
                 finding = Finding(f"{chain.name}:chain", "disagree", "output", "alone", 1, wrong)
                 desk.findings[(chain.name,)] = finding
-    left_out = [str(desk.plan.cell) for desk in desks if desk.alive and not desk.plan.native]
-    if not chains or not left_out:
-        return []
-    return [f"{chain.name} runs in native lanes only, not in {', '.join(left_out)}" for chain in chains]
+    native = [desk for desk in desks if desk.plan.native]
+    return [note for chain in chains if (note := _left_out(chain.name, desks, native))]
 
 
 def _judge_vectors(desk: _Desk, directed: DirectedBatch, results: Results) -> None:
@@ -268,6 +287,7 @@ def _finish(plan: AlgorithmPlan, desk: _Desk, batch: Batch, reference: Results, 
         return
     if len(batch) < len(results.cases):
         reference, results = _cut(batch, reference, results)
+
     def name(case: int) -> str:
         return str(CaseId(plan.manifest.digest, number, case))
 
@@ -316,7 +336,9 @@ def _confirm(
         _count(desk, found_key)
         return
     text = departure_text(batch, seen, desk.plan.arch)
-    desk.findings[found_key] = Finding(name(seen.case), seen.verdict.name.lower(), seen.symptom.name.lower(), repeats, 1, text)
+    desk.findings[found_key] = Finding(
+        name(seen.case), seen.verdict.name.lower(), seen.symptom.name.lower(), repeats, 1, text
+    )
 
 
 def _count(desk: _Desk, key: tuple[object, ...]) -> None:

@@ -14,6 +14,8 @@ from crosslane.wire import CASE, CASE_RESULT, OP, Batch, Edge, Flag, OpKind, Res
 __all__ = ["DirectedBatch", "DirectedBuilder", "Known", "vector_batch"]
 
 _MAX_ITERATIONS_BOTH_WAYS = 10_000
+_LONG_ITERATIONS = 100_000
+"""From so many on a vector takes an emulator seconds."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,10 @@ _LAYOUTS = (_Layout(Edge.END, 0, Edge.END, 0, in_place=False), _Layout(Edge.MIDD
 
 @dataclass(frozen=True)
 class Known:
-    """One message with its answer. ``answer`` is what the updates put out, ``tag`` what the tag operation gives or, when
-    decrypting, is given. ``refused`` where the tag is wrong: then nothing is put out. ``repeats`` feeds the output back.
+    """One message with its answer.
+
+    ``answer`` is what the updates put out, ``tag`` what the tag operation gives or, when decrypting, is given.
+    ``refused`` where the tag is wrong: then nothing is put out. ``repeats`` feeds the output back.
     """
 
     name: str
@@ -66,9 +70,7 @@ class DirectedBuilder:
         self._out = bytearray()
         self._names: list[str] = []
 
-    def _op(
-        self, kind: OpKind, data: bytes, layout: _Layout, *, flags: int = 0, aux: tuple[int, int] = (0, 0)
-    ) -> None:
+    def _op(self, kind: OpKind, data: bytes, layout: _Layout, *, flags: int = 0, aux: tuple[int, int] = (0, 0)) -> None:
         self._ops.append(
             (kind, 0, flags, layout.in_edge, layout.in_align, layout.out_edge, layout.out_align, 0,
              len(self._blob), len(data), len(self._out), *aux)
@@ -166,8 +168,10 @@ def _add_rounds(builder: DirectedBuilder, file: VectorFile, vector: Vector) -> N
 
 
 def vector_batch(files: Iterable[VectorFile], algorithm: str, directions: Sequence[str]) -> DirectedBatch:
-    """All vectors of one algorithm that are sessions: messages in two layouts and in the mode's ``directions`` as far as
-    the source allows them, and the rounds of Monte Carlo tests. Chained vectors are run by ``chains``.
+    """All vectors of one algorithm that are sessions.
+
+    Messages come in two layouts and in the mode's ``directions`` as far as the source allows them, with them the rounds
+    of Monte Carlo tests. Chained vectors are run by ``chains``.
     """
     builder = DirectedBuilder()
     for file in files:

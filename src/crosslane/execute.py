@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crosslane import wire
@@ -150,7 +149,9 @@ class Executor:
         mine = self._view()
         cases = slice(self._next, done.next_case)
         first_op = int(batch.cases["first_op"][self._next])
-        ops = slice(first_op, int(batch.cases["first_op"][done.next_case - 1] + batch.cases["num_ops"][done.next_case - 1]))
+        ops = slice(
+            first_op, int(batch.cases["first_op"][done.next_case - 1] + batch.cases["num_ops"][done.next_case - 1])
+        )
         outs = slice(int(batch.ops["out_off"][first_op]), batch.out_len)
         mine.cases[cases], mine.statuses[ops], mine.out[outs] = came.cases[cases], came.statuses[ops], came.out[outs]
 

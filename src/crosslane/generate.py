@@ -33,6 +33,7 @@ class _Messages:
     """One entry a message, in order; sessions lie one behind the other. Lengths in bytes."""
 
     family: NDArray[np.int64]  # index into the manifest's distinct families
+    counter: Ints  # point of the counter grid, or -1
     first: Mask  # first of its session
     length: Ints
     num_pieces: Ints
@@ -79,7 +80,7 @@ def _fixed_messages(manifest: Manifest) -> _Messages:
     length = np.full(count, manifest.fixed_len, np.int64)
     pieces = np.zeros((count, 5), np.int64)
     pieces[:, 0] = length
-    return _Messages(nothing - 1, first, length, nothing + 1, pieces, first, never, never, never, never)
+    return _Messages(nothing - 1, nothing - 1, first, length, nothing + 1, pieces, first, never, never, never, never)
 
 
 def _draw_messages(manifest: Manifest, number: int, draws: Draws) -> _Messages:
@@ -92,6 +93,11 @@ def _draw_messages(manifest: Manifest, number: int, draws: Draws) -> _Messages:
                 for name in ("lengths", "sizes", "splits", "counters", "refusals")}  # fmt: skip
     words = draws.table(count, 7)
     length = _draw_lengths(manifest, number, families, words[0])
+    counter = np.full(count, -1, np.int64)
+    if manifest.iv in ("counter", "index"):
+        selected = families["counters"]
+        counter[selected] = _ranks(selected, number) % steer.num_counters(manifest)
+        length[selected] = steer.beyond_the_carry(manifest, counter[selected], length[selected])
     refusals = families["refusals"]
     illegal = refusals & (take_bits(words[1], 0, 2) == 0)
     if manifest.partial == "refused":
@@ -106,10 +112,12 @@ def _draw_messages(manifest: Manifest, number: int, draws: Draws) -> _Messages:
         num_pieces = np.where(often, 2 + take_bits(words[1], 10, 2), 1)
         num_pieces = np.where(families["lengths"] & (take_bits(words[1], 12, 1) == 0), 1, num_pieces)
         num_pieces[(length % manifest.block_len != 0) & (manifest.partial == "refused")] = 1
-    num_pieces[(length == 0) & (take_bits(words[1], 14, 1) == 0)] = 0
+    if manifest.split != "none":
+        num_pieces[(length == 0) & (take_bits(words[1], 14, 1) == 0)] = 0
     bad_key = refusals & ~first & (take_bits(words[1], 16, 1) == 0)
     return _Messages(
         family=family,
+        counter=counter,
         first=first,
         length=length,
         num_pieces=num_pieces,
@@ -206,7 +214,7 @@ class _Writer:
         self.table[at, 2] = length.astype(np.uint64)
 
     def _write_tags(self, cases: NDArray[Any]) -> None:
-        """A tag of one length for a session; one in four of the sessions that are to be refused asks for an illegal one."""
+        """A tag of one length for a session; one in four of those that are to be refused asks for an illegal one."""
         manifest, m = self.manifest, self.messages
         words = self.draws.words(manifest.sessions_per_batch)
         legal = np.array(manifest.tag_lens)
@@ -240,13 +248,11 @@ class _Writer:
         if manifest.iv not in ("counter", "index"):
             return
         words = self.draws.table(len(m.length), 2)
-        names = sorted(set(manifest.steering))
-        counters = m.family == names.index("counters") if "counters" in names else np.zeros(len(m.length), bool)
-        rows = below(words[0], 0, len(steer.counter_grid(manifest)[0]))
-        rows[counters] = np.arange(int(counters.sum())) % len(steer.counter_grid(manifest)[0])
-        chosen = np.flatnonzero(counters | (take_bits(words[1], 40, 2) == 0))
+        steered = m.counter >= 0
+        points = np.where(steered, m.counter, below(words[0], 0, steer.num_counters(manifest)))
+        chosen = np.flatnonzero(steered | (take_bits(words[1], 40, 2) == 0))
         num_words = manifest.block_len // 8
-        ivs[chosen, :num_words] = steer.steer_counters(manifest, rows[chosen], words[1][chosen], ivs[chosen, :num_words])
+        ivs[chosen, :num_words] = steer.steer_counters(manifest, points[chosen], ivs[chosen, :num_words])
 
     def _layout(self, words: U64, shift: int) -> U64:
         """Edge and alignment of one buffer as two bytes: one in four at each guard page, the rest in the middle."""

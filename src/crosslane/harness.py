@@ -116,11 +116,15 @@ def _bench(plan: AlgorithmPlan, cell: CellPlan, *, message_len: int, watch: Watc
         bench.release()
 
 
-def measure_overhead(registry: Registry, pattern: str, *, message_len: int, num_rounds: int = 9, num_batches: int = 12) -> Overhead:
+def measure_overhead(
+    registry: Registry, pattern: str, *, message_len: int, num_rounds: int = 9, num_batches: int = 12
+) -> Overhead:
     """Interleave the bare loop, output comparison alone and all watchers; medians over the rounds."""
     keep_freed_memory()
     plan, cell = _plan(registry, pattern)
-    bare, output_only, everything = [], [], []
+    bare: list[float] = []
+    output_only: list[float] = []
+    everything: list[float] = []
     with (
         _bench(plan, cell, message_len=message_len, watch=Watch(0)) as plain,
         _bench(plan, cell, message_len=message_len, watch=Watch.ALL) as watched,
@@ -142,7 +146,7 @@ def measure_throughput(registry: Registry, pattern: str, *, message_len: int, se
     os.sched_setaffinity(0, {max(allowed)})  # shims inherit it
     try:
         with _bench(plan, cell, message_len=message_len, watch=Watch.ALL) as bench:
-            rates = []
+            rates: list[float] = []
             end = time.monotonic() + seconds
             while time.monotonic() < end or len(rates) < 5:
                 begun = time.monotonic()
@@ -153,7 +157,6 @@ def measure_throughput(registry: Registry, pattern: str, *, message_len: int, se
     return statistics.median(rates)
 
 
-
 def _targets(host: str) -> dict[str, dict[str, Any]]:
     """What to measure on a host architecture, from the file beside the bench."""
     tables = read_toml(_TARGETS_FILE)
@@ -161,7 +164,10 @@ def _targets(host: str) -> dict[str, dict[str, Any]]:
         raise BadInput(f"{_TARGETS_FILE.name}: has nothing for {host}; hosts are {', '.join(tables)}; add a table")
     return {
         name: read_fields(
-            _TARGETS_FILE, table, _OVERHEAD_FIELDS if name == "overhead" else _THROUGHPUT_FIELDS, where=f"[{host}.{name}]"
+            _TARGETS_FILE,
+            table,
+            _OVERHEAD_FIELDS if name == "overhead" else _THROUGHPUT_FIELDS,
+            where=f"[{host}.{name}]",
         )
         for name, table in tables[host].items()
     }
@@ -184,13 +190,14 @@ def report_harness(registry: Registry, say: Callable[[str], None]) -> bool:
         ("all watchers", overhead.all_watchers, wanted["all_watchers"]),
     ):
         held.append(ratio <= bound)
-        say(f"  {name}: {ratio * overhead.bare_ns:,.0f} ns, {ratio:.2f} x, {_says(ratio, bound, most=True)} {bound:.2f} x")
+        verdict = _says(ratio, bound, most=True)
+        say(f"  {name}: {ratio * overhead.bare_ns:,.0f} ns, {ratio:.2f} x, {verdict} {bound:.2f} x")
     for target in targets.values():
         rate = measure_throughput(registry, target["cell"], message_len=target["message_len"])
         held.append(rate >= target["least"])
         verdict = _says(rate, target["least"], most=False)
         say(
-            f"{target['cell']}, {target['message_len']}-byte messages, one core, all watchers: {rate:,.0f} comparisons a "
-            f"second, {verdict} at least {target['least']:,}"
+            f"{target['cell']}, {target['message_len']}-byte messages, one core, all watchers: {rate:,.0f} comparisons "
+            f"a second, {verdict} at least {target['least']:,}"
         )
     return all(held)

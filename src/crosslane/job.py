@@ -140,4 +140,5 @@ class _Lines:
             if time.monotonic() < self._next:
                 return
             self._next = time.monotonic() + LINE_EVERY_S
-        self._console.print(f"{progress.comparisons:,} comparisons made, {self._total:,} planned beside the vectors", markup=False, highlight=False)
+        text = f"{progress.comparisons:,} comparisons made, {self._total:,} planned beside the vectors"
+        self._console.print(text, markup=False, highlight=False)

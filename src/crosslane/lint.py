@@ -230,4 +230,8 @@ def _check_licences(root: Path) -> Iterator[Problem]:
         if path.suffix not in _SPDX_SUFFIXES or not path.is_file():
             continue
         if not any(_SPDX.search(line) for line in _read(path).splitlines()[:_SPDX_LINES]):
-            yield _problem(path, f"its first {_SPDX_LINES} lines do not hold 'SPDX-License-Identifier: Apache-2.0'; add that comment at the top")
+            yield _problem(
+                path,
+                f"its first {_SPDX_LINES} lines do not hold 'SPDX-License-Identifier: Apache-2.0'; "
+                "add that comment at the top",
+            )

@@ -34,8 +34,8 @@ CPU_LIMIT_S = 900
 class Counts:
     """Comparisons per cell: where the full grids run natively, where they run under qemu, and everywhere else."""
 
-    native: int = 262_144
-    emulated: int = 40_960
+    native: int = 131_072
+    emulated: int = 24_576
     other: int = 640
 
     def of(self, lane: Lane) -> int:
@@ -61,6 +61,7 @@ class CellPlan:
     implementation: Implementation
     arch: str
     native: bool
+    full: bool
     paths: tuple[str, ...]
     station: Station
     comparisons: int
@@ -231,6 +232,7 @@ def make_plans(
                         arch=by_name[cell.lane].arch,
                         paths=_asked_paths(implementation_named(registry, cell.driver), mode),
                         native=by_name[cell.lane].runner == "native",
+                        full=by_name[cell.lane].full,
                         station=station(implementation_named(registry, cell.driver), by_name[cell.lane]),
                         comparisons=counts.of(by_name[cell.lane]),
                     )

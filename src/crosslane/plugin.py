@@ -7,7 +7,6 @@ those of ``crosslane check``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,9 +82,7 @@ def _suite(config: pytest.Config) -> _Suite:
 
     if _SUITE not in config.stash:
         count = config.getoption("--crosslane-count")
-        selection = Selection(
-            tuple(config.getoption("--crosslane-cell")), tuple(config.getoption("--crosslane-lane"))
-        )
+        selection = Selection(tuple(config.getoption("--crosslane-cell")), tuple(config.getoption("--crosslane-lane")))
         try:
             registry = load_registry(
                 data_root(), tuple(Path(folder) for folder in config.getoption("--crosslane-impls"))
@@ -145,7 +142,7 @@ def crosslane_judged(crosslane_view: CellView, record_property: Any) -> Iterator
             "sentence": sentence,
         },
     )
-    yield passed, sentence
+    return passed, sentence
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

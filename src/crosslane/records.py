@@ -38,10 +38,11 @@ class Judgement:
 
 @dataclass(frozen=True)
 class CellResult:
-    """Everything a run learned of one cell. ``comparisons`` counts messages, vectors included, ``num_sampled`` messages held against
-    the Python reference; ``paths`` maps a code
-    path to the length classes in which it was taken; ``declared_paths`` are those of
-    the cell's mode. CPU times are in seconds.
+    """Everything a run learned of one cell.
+
+    ``comparisons`` counts messages, vectors included, ``num_sampled`` messages held against the Python reference;
+    ``paths`` maps a code path to the length classes in which it was taken; ``declared_paths`` are those of the cell's
+    mode. CPU times are in seconds.
     """
 
     cell: str

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from greenlet import getcurrent, greenlet
+from numpy.typing import NDArray
 
 from crosslane.errors import BadInput, HarnessFault
 from crosslane.generate import output_lens
@@ -76,15 +77,17 @@ class _Open:
 
 def take_samples(number: int, batch: Batch, results: Results) -> Iterator[Sample]:
     """The messages of one case in a hundred, those aside that were refused for their form."""
+    lens = output_lens(batch, np.arange(len(batch.ops)))
     for case in range(number % _EVERY, len(batch), _EVERY):
         if results.cases["verdict"][case] == Verdict.RAN:
-            yield from _messages_of(number, case, batch, results)
+            yield from _messages_of(number, case, batch, results, lens)
 
 
-def _messages_of(number: int, case: int, batch: Batch, results: Results) -> Iterator[Sample]:
+def _messages_of(
+    number: int, case: int, batch: Batch, results: Results, lens: NDArray[np.int64]
+) -> Iterator[Sample]:
     record = batch.cases[case]
     first, count = int(record["first_op"]), int(record["num_ops"])
-    lens = output_lens(batch, np.arange(first, first + count))
     decrypting, key, message = bool(record["decrypting"]), b"", _Open(b"")
     for index in range(first, first + count):
         op, status = batch.ops[index], int(results.statuses[index])
@@ -98,11 +101,11 @@ def _messages_of(number: int, case: int, batch: Batch, results: Results) -> Iter
         elif kind is OpKind.AAD:
             message.aad += given
         elif kind is OpKind.UPDATE:
-            _read_update(message, batch, results, index, int(lens[index - first]), given)
+            _read_update(message, batch, results, index, int(lens[index]), given)
         elif kind is OpKind.TAG:
             out = int(op["out_off"])
             message.tag_in = given
-            message.tag_out = results.out[out : out + int(lens[index - first])].tobytes()
+            message.tag_out = results.out[out : out + int(lens[index])].tobytes()
             message.refused = status == Status.BAD_TAG
         message.sound &= status == Status.OK or (kind is OpKind.TAG and status == Status.BAD_TAG)
         last = kind is OpKind.TAG or (kind is OpKind.FINAL and not _tag_follows(batch, index, first + count))

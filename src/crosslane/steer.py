@@ -12,8 +12,10 @@ from crosslane.draws import U64, below, take_bits
 from crosslane.manifest import Manifest
 
 __all__ = [
+    "beyond_the_carry",
     "counter_grid",
     "length_grid",
+    "num_counters",
     "size_grid",
     "steer_aad_lens",
     "steer_counters",
@@ -79,20 +81,35 @@ def counter_grid(manifest: Manifest) -> tuple[U64, U64, Ints]:
     return value, mask, np.array(distances, np.int64)
 
 
-def steer_counters(manifest: Manifest, rows: Ints, words: U64, ivs: U64) -> U64:
-    """Counters from the grid's ``rows``; ``ivs`` (n x block_len / 8 words) are random bytes.
+_UPPER_KINDS = 3
+_BYTE_ORDERS = 2
 
-    Upper bits stay random, or are all ones or zeros (one time in four each); one in eight is byte-reversed, where an
-    implementation that counts in the other order has its carry.
+
+def num_counters(manifest: Manifest) -> int:
+    """Points of the whole counter grid: every row, with upper bits random, ones or zeros, in both byte orders."""
+    return len(counter_grid(manifest)[2]) * _UPPER_KINDS * _BYTE_ORDERS
+
+
+def steer_counters(manifest: Manifest, points: Ints, ivs: U64) -> U64:
+    """Counters at ``points`` of the grid; ``ivs`` (n x block_len / 8 words) are random bytes.
+
+    The byte-reversed ones have their carry where an implementation that counts in the other order has it.
     """
-    values, masks, _ = counter_grid(manifest)
-    kind = take_bits(words, 0, 2)
+    values, masks, distances = counter_grid(manifest)
+    rows, kind = points % len(distances), points // len(distances) % _UPPER_KINDS
     ones = np.where(kind == 1, _ALL_ONES, np.uint64(0))[:, None]
     keep = np.where(kind == 2, np.uint64(0), _ALL_ONES)[:, None]
     steered = (((ivs | ones) & keep) & ~masks[rows]) | values[rows]
-    turned = take_bits(words, 2, 3) == 0
+    turned = points >= len(distances) * _UPPER_KINDS
     steered[turned] = steered[turned].byteswap()[:, ::-1]
     return steered
+
+
+def beyond_the_carry(manifest: Manifest, points: Ints, lengths: Ints) -> Ints:
+    """``lengths`` in bytes, made longer where the counter at its point would not be carried within the message."""
+    _, _, distances = counter_grid(manifest)
+    before = distances[points % len(distances)] * manifest.block_len
+    return np.where(lengths <= before, lengths + before + manifest.block_len, lengths)
 
 
 _AAD_LENS = (0, 1, 13, 14, 15, 16, 17, 29, 30, 31, 32, 33)
@@ -101,7 +118,7 @@ LONGEST_AAD = max(_LONG_AAD_LENS)
 
 
 def steer_aad_lens(words: U64) -> Ints:
-    """Lengths of associated data in bytes: about blocks and about the headers that CCM puts before it; long ones rarely."""
+    """Lengths of associated data in bytes: about blocks and the headers that CCM puts before it; long ones rarely."""
     usual = np.array(_AAD_LENS)[below(words, 0, len(_AAD_LENS))]
     usual = np.where(take_bits(words, 32, 2) == 0, take_bits(words, 34, 6), usual)
     return np.where(take_bits(words, 40, 10) == 0, np.array(_LONG_AAD_LENS)[take_bits(words, 50, 2)], usual)

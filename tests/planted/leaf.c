@@ -11,11 +11,11 @@
 #include "faults.h"
 
 #if defined(__x86_64__)
-#define SLOT(entry, leave)                                                                                             \
+#define SLOT(entry, leave) \
     "xorl %r9d, %r9d\n\t" entry "\n\tsubq $8, %rsp\n\tcall planted_ctr\n\taddq $8, %rsp\n\t" leave "\n\tret"
 #elif defined(__aarch64__)
-#define SLOT(entry, leave)                                                                                             \
-    "mov x5, xzr\n\t" entry "\n\tstp x29, x30, [sp, #-16]!\n\tbl planted_ctr\n\tldp x29, x30, [sp], #16\n\t" leave     \
+#define SLOT(entry, leave)                                                                                         \
+    "mov x5, xzr\n\t" entry "\n\tstp x29, x30, [sp, #-16]!\n\tbl planted_ctr\n\tldp x29, x30, [sp], #16\n\t" leave \
     "\n\tret"
 #endif
 
@@ -49,7 +49,7 @@ __attribute__((used)) static void planted_ctr(const void *ctx, uint8_t *dst, con
 __asm__(".pushsection .text\n\t"
         ".balign 16\n"
         "planted_slot:\n\t" SLOT(AT_ENTRY, AT_RETURN) "\n\t"
-        ".popsection");
+                                                      ".popsection");
 extern subject_crypt_fn planted_slot;
 
 static void encrypt_blocks(const void *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks)

@@ -6,10 +6,10 @@
 #include "fault.h"
 #include "subject.h"
 
-#define TAKE(bit, name)                                                                                                \
-    do {                                                                                                               \
-        SUBJECT_PATH(name);                                                                                            \
-        took |= 1u << (bit);                                                                                           \
+#define TAKE(bit, name)      \
+    do {                     \
+        SUBJECT_PATH(name);  \
+        took |= 1u << (bit); \
     } while (0)
 
 static int setkey(void *ctx, const uint8_t *key, size_t key_len, uint32_t policy)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of C structures in one source text, read from their initialisers.
+"""Arrays of C structures in a source text, read from their initialisers.
 
 A subset of C (ISO/IEC 9899:2011, 6.7.9): ``static const struct KIND NAME[] = { { .field = value, ... }, ... };``, where
 a value is string literals, a sum or product of whole numbers, ``true``, ``false``, ``NULL`` or a name.
@@ -13,17 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosslane._vector_fields import bad_line
+from crosslane.errors import BadInput
 
 __all__ = ["Name", "Row", "Table", "Value", "find_tables", "read_rows"]
 
-_TABLE = re.compile(r"static\\s+const\\s+struct\\s+(\\w+)\\s+(\\w+)\\s*\\[\\s*\\]\\s*=")
+_TABLE = re.compile(r"^static\s+const\s+struct\s+(\w+)\s+(\w+)\s*\[\s*\]\s*=", re.MULTILINE)
 _TOKEN = re.compile(
-    r\'"(?P<string>(?:[^"\\\\\\n]|\\\\.)*)"|(?P<number>0[xX][0-9a-fA-F]+|[0-9]+)[uUlL]*|(?P<name>[A-Za-z_]\\w*)\'
-    r"|(?P<mark>[{}.,=+*;-])|(?P<blank>[ \\t\\r]+|/\\*.*?\\*/|//[^\\n]*)|(?P<end>\\n)",
+    r'"(?P<string>(?:[^"\\\n]|\\.)*)"|(?P<number>0[xX][0-9a-fA-F]+|[0-9]+)[uUlL]*|(?P<name>[A-Za-z_]\w*)'
+    r"|(?P<mark>[{}.,=+*;-])|(?P<blank>[ \t\r\n]+|/\*.*?\*/|//[^\n]*)",
     re.DOTALL,
 )
-_ESCAPE = re.compile(r"\\\\(?:x([0-9a-fA-F]+)|([0-7]{1,3})|(.))", re.DOTALL)
-_SIMPLE = {"n": "\\n", "t": "\\t", "r": "\\r", "a": "\\a", "b": "\\b", "f": "\\f", "v": "\\v", "\\\\": "\\\\", "\'": "\'", \'"\': \'"\', "?": "?"}
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]+)|([0-7]{1,3})|(.))", re.DOTALL)
+_SIMPLE = dict(zip("ntrabfv\\'\"?", "\n\t\r\a\b\f\v\\'\"?", strict=True))
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """An array: the name of its structure, its own name, and where its initialiser starts in the text."""
+    """An array: the name of its structure, its own name, and the line and offset where its initialiser starts."""
 
     kind: str
     name: str
@@ -66,32 +67,29 @@ def find_tables(text: str) -> list[Table]:
     tables = []
     line, at = 1, 0
     for match in _TABLE.finditer(text):
-        line += text.count("\\n", at, match.start())
-        at = match.start()
-        tables.append(Table(match.group(1), match.group(2), line, match.end()))
+        line += text.count("\n", at, match.end())
+        at = match.end()
+        tables.append(Table(match.group(1), match.group(2), line, at))
     return tables
 
 
 def read_rows(path: Path, text: str, table: Table) -> list[Row]:
     """The rows of one array; ``BadInput`` names the line of whatever is outside the subset."""
-    line = table.line + text.count("\\n", text.rindex("static", 0, table.start), table.start)
-    return _Parser(path, _tokens(path, text, line, table.start)).rows()
+    return _Parser(path, _tokens(path, text, table)).rows()
 
 
-def _tokens(path: Path, text: str, line: int, at: int) -> Iterator[_Token]:
-    """Tokens up to the semicolon."""
+def _tokens(path: Path, text: str, table: Table) -> Iterator[_Token]:
+    """Tokens up to the semicolon that ends the array."""
+    line, at = table.line, table.start
     while True:
         match = _TOKEN.match(text, at)
         if match is None:
-            found = text[at : at + 20].split("\\n")[0]
+            found = text[at : at + 20].split("\n", maxsplit=1)[0]
             raise bad_line(path, line, f"{found!r} is outside the C that the importer reads; remove it")
         kind = match.lastgroup or ""
-        found = match.group(kind)
-        if kind not in ("blank", "end"):
-            yield _Token(line, kind, found)
-        if found == ";" and kind == "mark":
-            return
-        line += match.group().count("\\n")
+        if kind != "blank":
+            yield _Token(line, kind, match.group(kind))
+        line += match.group().count("\n")
         at = match.end()
 
 
@@ -106,13 +104,13 @@ class _Parser:
     def rows(self) -> list[Row]:
         self._take("{")
         rows: list[Row] = []
-        while self._now.text != "}" or self._now.kind != "mark":
+        while not self._at("}"):
             rows.append(self._row())
             if not self._skip(","):
                 break
         self._take("}")
-        if self._now.text != ";":
-            raise self._bad("';' after the array")
+        if not self._at(";"):
+            raise self._bad("';'")
         return rows
 
     def _row(self) -> Row:
@@ -148,11 +146,11 @@ class _Parser:
 
     def _sum(self) -> int:
         """Sums of products; a sign may stand before the first number."""
-        sign = -1 if self._skip("-") else 1
-        total = sign * self._product()
-        while self._now.kind == "mark" and self._now.text in "+-":
-            sign = 1 if self._now.text == "+" else -1
-            self._next()
+        total = -self._product() if self._skip("-") else self._product()
+        while self._at("+") or self._at("-"):
+            sign = 1 if self._skip("+") else -1
+            if sign < 0:
+                self._take("-")
             total += sign * self._product()
         return total
 
@@ -178,28 +176,27 @@ class _Parser:
             digits, octal, simple = match.groups()
             code = int(digits, 16) if digits else int(octal, 8) if octal else -1
             if code > 0xFF or (code < 0 and simple not in _SIMPLE):
-                sentence = f"{match.group()!r} is no escape of one byte; allowed are \\\\x00 to \\\\xff; correct it"
+                sentence = f"{match.group()!r} is no escape of one byte; allowed are \\x00 to \\xff; correct it"
                 raise bad_line(self._path, token.line, sentence)
             return chr(code) if code >= 0 else _SIMPLE[simple]
 
         return _ESCAPE.sub(plain, token.text).encode("latin-1")
 
+    def _at(self, mark: str) -> bool:
+        return self._now.kind == "mark" and self._now.text == mark
+
     def _skip(self, mark: str) -> bool:
-        if self._now.kind == "mark" and self._now.text == mark:
+        found = self._at(mark)
+        if found:
             self._next()
-            return True
-        return False
+        return found
 
     def _take(self, mark: str) -> None:
         if not self._skip(mark):
             raise self._bad(repr(mark))
 
     def _next(self) -> None:
-        try:
-            self._now = next(self._tokens)
-        except StopIteration:
-            raise self._bad("more") from None
+        self._now = next(self._tokens)
 
-    def _bad(self, wanted: str) -> Exception:
+    def _bad(self, wanted: str) -> BadInput:
         return bad_line(self._path, self._now.line, f"{self._now.text[:20]!r} where {wanted} is expected; correct it")
-'''.replace("\\\\n","\\n") if False else open('/dev/null').read()

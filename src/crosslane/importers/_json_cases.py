@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strict access to the objects of foreign JSON: as ``Fields``, with hex digits of either case and texts that may be empty."""
+"""Strict access to the objects of foreign JSON: ``Fields`` with hex digits of either case and with empty texts."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ class Record:
 
     def hex(self, name: str) -> bytes:
         """The field's bytes."""
-        text = self.text(name)
-        return hex_bytes(self.path, self.fields[name][0], name, text)
+        line, text = self.fields.get(name) or (self.line, self.text(name))
+        return hex_bytes(self.path, line, name, text)
 
     def whole(self, name: str) -> int:
         """The field as a whole number."""
@@ -97,6 +97,7 @@ class _Reader:
     def __init__(self, path: Path, layout: Layout) -> None:
         self._path = path
         self._layout = layout
+        self._names: dict[str, str] = {}  # names as they stand, to names as the layout has them
         self._section = ""
         self._group = 0
         self._settings: dict[str, int] = {}
@@ -124,18 +125,21 @@ class _Reader:
             self._set(line, name.strip().upper(), value.strip())
 
     def field(self, line: int, text: str) -> None:
-        name, equals, value = text.partition("=")
-        name, value = name.strip().upper(), value.strip()
-        if name == "COUNT" and equals:
-            self._start(line, value)
-        elif name in self._layout.settings and equals and self._record is None:
-            self._set(line, name, value)
-        elif (name in self._layout.fields and equals) or (name in self._layout.words and not equals):
-            fields = self._shared if self._record is None else self._record.fields
-            if self._record is not None and self._record.fields.get(name, (0, ""))[0] > self._record.line:
-                sentence = f"{name!r} stands twice under count {self._record.number}; allowed is once, remove one"
+        raw, equals, value = text.partition("=")
+        name = self._names.get(raw) or self._names.setdefault(raw, raw.strip().upper())
+        record = self._record
+        if record is not None and name in (self._layout.fields if equals else self._layout.words):
+            before = record.fields.get(name)
+            if before is not None and before[0] > record.line:
+                sentence = f"{name!r} stands twice under count {record.number}; allowed is once, remove one"
                 raise bad_line(self._path, line, sentence)
-            fields[name] = (line, value)
+            record.fields[name] = (line, value.lstrip())
+        elif name == "COUNT" and equals:
+            self._start(line, value.strip())
+        elif record is None and name in self._layout.settings and equals:
+            self._set(line, name, value.strip())
+        elif record is None and name in self._layout.fields and equals:
+            self._shared[name] = (line, value.strip())
         else:
             allowed = ", ".join(("COUNT", *sorted(self._layout.fields | self._layout.words)))
             sentence = f"unknown field {text[:40]!r}; allowed are {allowed}; correct or remove it"
@@ -150,9 +154,7 @@ class _Reader:
         if number != self._next and not fresh:
             wanted = "0 or 1" if self._next is None else str(self._next)
             raise bad_line(self._path, line, f"the count is {number}; expected is {wanted}, restore the order")
-        self._record = Record(
-            self._path, number, line, self._section, self._group, self._settings, dict(self._shared)
-        )
+        self._record = Record(self._path, number, line, self._section, self._group, self._settings, dict(self._shared))
         self._next = number + 1
         self.records.append(self._record)
 

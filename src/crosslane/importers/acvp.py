@@ -7,7 +7,7 @@ A set is one ``internalProjection.json``, or ``prompt.json`` with ``expectedResu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast
 
@@ -16,10 +16,12 @@ from crosslane._vector_fields import bad_line
 from crosslane.corpora import MonteCarlo, MonteCarloRound, Vector
 from crosslane.importers._json_cases import Case, ForeignFields
 from crosslane.importers.imported import (
+    CUT_MAC,
+    WRONG_MAC,
     Collector,
-    Direction,
     Imported,
     Place,
+    Use,
     message,
     monte_carlo,
     unfit,
@@ -114,7 +116,9 @@ def _answers(path: Path, name: str) -> dict[int, ForeignFields]:
     """The answers by number; each is taken out when its question is read."""
     root = _set(path)
     if root.text("algorithm") != name:
-        raise root.bad("algorithm", f"'algorithm' is {root.text('algorithm')!r} but the prompt's is {name!r}; pair them")
+        raise root.bad(
+            "algorithm", f"'algorithm' is {root.text('algorithm')!r} but the prompt's is {name!r}; pair them"
+        )
     found: dict[int, ForeignFields] = {}
     for node in root.nodes("testGroups"):
         group = ForeignFields(path, node, "a group", "tgId tests", _GROUP_OPTIONAL)
@@ -147,7 +151,7 @@ def _add_case(case: Case, place: Place, group: _Group, collector: Collector) -> 
     if reason is not None:
         collector.refuse(reason)
         return
-    passed = case.part("testPassed").flag("testPassed", default=True) if "testPassed" in case else True
+    passed = _verdict(case)
     vector = _vector(case, place, group, passed=passed)
     reason = unfit(group.algorithm, vector)
     if reason is not None:
@@ -166,14 +170,24 @@ def _number(case: Case, group: _Group, name: str) -> int | None:
     return group.fields.count(name, least=0) if name in group.fields else None
 
 
+def _verdict(case: Case) -> bool:
+    return case.part("testPassed").flag("testPassed", default=True) if "testPassed" in case else True
+
+
 def _reason_against(case: Case, group: _Group) -> str | None:
     """Why a test does not apply, or ``None``."""
-    lengths = [_number(case, group, name) for name in ("payloadLen", "dataUnitLen", "aadLen", "msgLen", "ivLen", "macLen")]
+    lengths = [
+        _number(case, group, name) for name in ("payloadLen", "dataUnitLen", "aadLen", "msgLen", "ivLen", "macLen")
+    ]
     if any(length is not None and length % 8 for length in lengths):
         return "a length that is no whole number of bytes, which no mode of the suite takes"
     if lengths[1] is not None and lengths[0] is not None and lengths[0] != lengths[1]:
         return "several data units in one test"
-    takes_iv = not group.algorithm.startswith(("ecb", "cmac", "xts"))
+    if group.algorithm.startswith("cmac"):
+        if not _verdict(case):
+            return WRONG_MAC
+        return CUT_MAC if _tag_len(group, "macLen") < (8 if group.algorithm.endswith("(des3_ede)") else 16) else None
+    takes_iv = not group.algorithm.startswith(("ecb", "xts"))
     if takes_iv and "iv" not in case:
         return "its iv is chosen by the implementation under test"
     return None
@@ -203,13 +217,13 @@ def _tag_len(group: _Group, name: str) -> int:
 
 
 def _vector(case: Case, place: Place, group: _Group, *, passed: bool) -> Vector:
-    """The test as a vector. A verified MAC that is wrong stands as ``bad_tag``, its message as the ciphertext."""
+    """The test as a vector."""
     mode = group.algorithm.partition("(")[0]
-    direction: Direction = group.direction
+    use: Use = group.direction if passed else "bad_tag"
     aad, tag = b"", b""
     if mode == "cmac":
-        plaintext, tag, direction = case.hex("message"), case.sized("mac", _tag_len(group, "macLen")), "both"
-        ciphertext = b"" if passed else plaintext
+        plaintext, tag, use = case.hex("message"), case.sized("mac", _tag_len(group, "macLen")), "both"
+        ciphertext = b""
     else:
         ciphertext = case.hex_or_none("ct")
         plaintext = case.hex_or_none("pt") if passed else b""
@@ -228,13 +242,12 @@ def _vector(case: Case, place: Place, group: _Group, *, passed: bool) -> Vector:
         plaintext=plaintext,
         ciphertext=ciphertext,
         tag=tag,
-        direction=direction,
-        bad_tag=not passed,
+        use=use,
     )
 
 
 def _add_chain(case: Case, place: Place, group: _Group, collector: Collector) -> None:
-    """A Monte Carlo test of ecb: of AES as one chain, of 3DES, whose next keys take more outputs than two, by rounds."""
+    """A Monte Carlo test of ecb: of AES as one chain, of 3DES, whose next keys take three outputs, round by round."""
     if group.algorithm not in _CALLS:
         collector.refuse("a Monte Carlo test of dependent calls, a procedure that vectors have for ecb alone")
         return
@@ -259,7 +272,6 @@ def _add_chain(case: Case, place: Place, group: _Group, collector: Collector) ->
             key=item_round.key,
             plaintext=item_round.input if forth else item_round.output,
             ciphertext=item_round.output if forth else item_round.input,
-            direction=group.direction,
-            iterations=calls,
+            use=group.direction,
         )
-        collector.add(group.algorithm, group.locator, vector)
+        collector.add(group.algorithm, group.locator, replace(vector, iterations=calls))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -17,10 +17,12 @@ from crosslane._vector_fields import bad_line
 from crosslane.corpora import MonteCarlo, MonteCarloRound, Vector
 from crosslane.importers._rsp import Layout, Record, read_records
 from crosslane.importers.imported import (
+    CUT_MAC,
+    WRONG_MAC,
     Collector,
-    Direction,
     Imported,
     Place,
+    Use,
     message,
     monte_carlo,
     unfit,
@@ -32,6 +34,7 @@ __all__ = ["import_cavp"]
 _DES_KEYS = ("KEY1", "KEY2", "KEY3")
 _AES_ROUNDS, _AES_CALLS = 100, 1_000
 _TDES_ROUNDS, _TDES_CALLS = 400, 10_000
+_TDES_KLENS = (1, 2, 3)  # CMACVS counts the different keys of 3DES here
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ def import_cavp(path: Path, source: str) -> Imported:
     return whole_file(path, "the name says no algorithm and kind of test of CAVP that the suite knows")
 
 
-def _direction(record: Record) -> Direction:
+def _direction(record: Record) -> Use:
     if not record.section:
         return "both"
     return "encrypt" if record.section == "ENCRYPT" else "decrypt"
@@ -116,7 +119,7 @@ def _read_plain(file: _File, collector: Collector) -> None:
             iv=record.hex("IV") if "IV" in record else b"",
             plaintext=record.hex("PLAINTEXT"),
             ciphertext=record.hex("CIPHERTEXT"),
-            direction=_direction(record),
+            use=_direction(record),
         )
         _add(file, collector, vector, record.section or "all")
 
@@ -142,24 +145,21 @@ def _read_mac_example(file: _File, collector: Collector) -> None:
 
 
 def _read_mac(file: _File, collector: Collector) -> None:
-    """CMACVS; a message of no bytes is written as one zero byte. A wrong tag stands as ``bad_tag``."""
+    """CMACVS; a message of no bytes is written as one zero byte."""
+    block_len = 8 if file.algorithm == "cmac(des3_ede)" else 16
     for record in read_records(file.path, _MAC):
         key = _key(file, record)
-        if record.whole("KLEN") not in (len(key), 1, 2, 3):
-            raise bad_line(file.path, record.line, f"'KLEN' is {record.text('KLEN')} but the key has {len(key)} bytes")
+        if record.whole("KLEN") not in (_TDES_KLENS if block_len == 8 else (len(key),)):
+            sentence = f"'KLEN' is {record.text('KLEN')} but the key has {len(key)} bytes; correct one of them"
+            raise bad_line(file.path, record.fields["KLEN"][0], sentence)
         data = record.sized("MSG", record.whole("MLEN"), empty_as_zero=True)
         tag = record.sized("MAC", record.whole("TLEN"))
-        passed = "RESULT" not in record or _passed(record)
-        vector = message(
-            _place(record),
-            key=key,
-            plaintext=data,
-            ciphertext=b"" if passed else data,
-            tag=tag,
-            direction="both",
-            bad_tag=not passed,
-        )
-        _add(file, collector, vector, "all")
+        if "RESULT" in record and not _passed(record):
+            collector.refuse(WRONG_MAC)
+        elif len(tag) < block_len:
+            collector.refuse(CUT_MAC)
+        else:
+            _add(file, collector, message(_place(record), key=key, plaintext=data, tag=tag), "all")
 
 
 def _read_gcm(file: _File, collector: Collector) -> None:
@@ -176,8 +176,7 @@ def _read_gcm(file: _File, collector: Collector) -> None:
             plaintext=b"" if failed else record.sized("PT", length),
             ciphertext=record.sized("CT", length),
             tag=record.sized("TAG", bits["TAGLEN"] // 8),
-            direction="decrypt" if decrypting else "encrypt",
-            bad_tag=failed,
+            use="bad_tag" if failed else "decrypt" if decrypting else "encrypt",
         )
         if failed and (not decrypting or "PT" in record):
             raise bad_line(file.path, record.line, "'FAIL' stands beside a plaintext; remove one of them")
@@ -199,8 +198,7 @@ def _read_ccm(file: _File, collector: Collector) -> None:
             plaintext=record.sized("PAYLOAD", length, empty_as_zero=True) if passed else b"",
             ciphertext=sealed[:length],
             tag=sealed[length:],
-            direction="decrypt" if verifying else "encrypt",
-            bad_tag=not passed,
+            use="bad_tag" if not passed else "decrypt" if verifying else "encrypt",
         )
         _add(file, collector, vector, f"group {record.group}")
 
@@ -231,7 +229,7 @@ def _read_xts(file: _File, collector: Collector) -> None:
             iv=tweak,
             plaintext=texts[0],
             ciphertext=texts[1],
-            direction=_direction(record),
+            use=_direction(record),
         )
         _add(file, collector, vector, record.section)
 
@@ -251,7 +249,9 @@ def _read_chain(file: _File, collector: Collector) -> None:
         rounds = [_round(file, record) for record in found]
         for record, (before, after) in zip(found[1:], pairwise(rounds), strict=bool(found)):
             if after.input != before.output:
-                sentence = f"the input of round {after.index} is not the output of the round before; correct one of them"
+                sentence = (
+                    f"the input of round {after.index} is not the output of the round before; correct one of them"
+                )
                 raise bad_line(file.path, record.line, sentence)
         if rounds:
             _add_chain(file, collector, found, rounds)
@@ -278,10 +278,9 @@ def _add_chain(file: _File, collector: Collector, records: list[Record], rounds:
             key=item.key,
             plaintext=item.input if forth else item.output,
             ciphertext=item.output if forth else item.input,
-            direction=direction,
-            iterations=_TDES_CALLS,
+            use=direction,
         )
-        _add(file, collector, vector, direction)
+        _add(file, collector, replace(vector, iterations=_TDES_CALLS), direction)
 
 
 _AES_KINDS = "(GFSbox|KeySbox|VarTxt|VarKey|MMT)"

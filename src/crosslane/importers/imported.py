@@ -15,11 +15,13 @@ from crosslane.data import shown
 from crosslane.errors import BadInput
 
 __all__ = [
+    "CUT_MAC",
+    "WRONG_MAC",
     "Collector",
-    "Direction",
     "Imported",
     "NotApplied",
     "Place",
+    "Use",
     "hex_bytes",
     "merged",
     "message",
@@ -30,7 +32,10 @@ __all__ = [
     "whole_file",
 ]
 
-Direction = Literal["both", "encrypt", "decrypt"]
+Use = Literal["both", "encrypt", "decrypt", "bad_tag"]
+
+WRONG_MAC = "a wrong MAC: the suite's MAC modes compute, they do not verify"
+CUT_MAC = "a MAC cut to less than a block, which the suite's MAC modes do not give"
 
 _NOT_HEX = re.compile("[^0-9a-fA-F]")
 _NOT_A_NAME = re.compile("[^a-z0-9_.-]+")
@@ -140,8 +145,8 @@ def merged(parts: Iterable[Imported]) -> Imported:
 
 
 def source_name(path: Path) -> str:
-    """A name for a file as ``VectorFile.source`` allows it: lower case, folders joined by dots, no ending."""
-    joined = ".".join(path.with_suffix("").parts).lower()
+    """A name for a file as ``VectorFile.source`` allows it: lower case, folders joined by dots."""
+    joined = ".".join(path.parts).lower()
     return _NOT_A_NAME.sub("_", joined).strip("_.-") or "file"
 
 
@@ -168,7 +173,9 @@ def hex_bytes(path: Path, line: int, name: str, value: str) -> bytes:
         return data
     wrong = _NOT_HEX.search(value)
     if wrong is not None:
-        sentence = f"{name!r} has {wrong.group()!r} as character {wrong.start() + 1}; allowed are hex digits; correct it"
+        sentence = (
+            f"{name!r} has {wrong.group()!r} as character {wrong.start() + 1}; allowed are hex digits; correct it"
+        )
         raise bad_line(path, line, sentence)
     sentence = f"{name!r} has {len(value)} hex digits; allowed is an even number, two for each byte; correct it"
     raise bad_line(path, line, sentence)
@@ -192,7 +199,7 @@ def _unfit_iv_or_tag(mode: str, block_len: int, vector: Vector) -> str | None:
     iv_fits, tag_fits = iv_len == block_len, tag_len == 0
     if mode in _NO_IV:
         iv_fits = iv_len == 0
-        tag_fits = tag_len == 0 or (mode in _MACS and tag_len <= block_len)
+        tag_fits = tag_len == 0 or (mode in _MACS and tag_len == block_len)
     elif mode == "gcm":
         iv_fits, tag_fits = iv_len > 0, tag_len in _GCM_TAG_LENS
     elif mode == "ccm":
@@ -218,11 +225,10 @@ def message(
     iv: bytes = b"",
     aad: bytes = b"",
     tag: bytes = b"",
-    direction: Direction = "both",
-    bad_tag: bool = False,
-    iterations: int = 1,
+    use: Use = "both",
 ) -> Vector:
-    """A vector of one message; with ``bad_tag`` decryption must be refused and there is no plaintext."""
+    """A vector of one message; with the use ``bad_tag`` decryption must be refused and there is no plaintext."""
+    bad_tag = use == "bad_tag"
     return Vector(
         id=place.id,
         line=place.line,
@@ -233,9 +239,9 @@ def message(
         plaintext=b"" if bad_tag else plaintext,
         ciphertext=ciphertext,
         tag=tag,
-        direction="decrypt" if bad_tag else direction,
+        direction="decrypt" if use == "bad_tag" else use,
         expect="bad_tag" if bad_tag else "ok",
-        iterations=iterations,
+        iterations=1,
         final_key=b"",
         monte_carlo=None,
     )

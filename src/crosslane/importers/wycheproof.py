@@ -11,7 +11,7 @@ from crosslane._vector_fields import bad_line
 from crosslane.data import shown
 from crosslane.errors import BadInput
 from crosslane.importers._json_cases import ForeignFields
-from crosslane.importers.imported import Collector, Imported, Place, message, unfit, whole_file
+from crosslane.importers.imported import WRONG_MAC, Collector, Imported, Place, message, unfit, whole_file
 
 __all__ = ["import_wycheproof"]
 
@@ -73,31 +73,35 @@ def _test(
 ) -> None:
     locator, bits = group
     values = {name: test.any_hex(name) if name in test else b"" for name in ("key", "iv", "aad", "msg", "ct", "tag")}
+    result, flags = test.choice("result", ("valid", "invalid", "acceptable")), frozenset(test.texts("flags"))
+    if result != "valid" and not flags <= _WRONG_TAG:
+        collector.refuse(
+            f"{result} for {', '.join(sorted(flags))}: no wrong tag, a parameter that is refused or disputed"
+        )
+        return
+    if result != "valid" and algorithm.startswith("cmac"):
+        collector.refuse(WRONG_MAC)
+        return
     for name, size in _SIZES.items():
         if size in bits and 8 * len(values[name]) != bits[size]:
             sentence = f"{name!r} has {len(values[name])} bytes but the group's {size!r} is {bits[size]} bits"
             raise test.bad(name, f"{sentence}; the two must agree, correct one")
-    result, flags = test.choice("result", ("valid", "invalid", "acceptable")), frozenset(test.texts("flags"))
-    if result != "valid" and not flags <= _WRONG_TAG:
-        collector.refuse(f"{result} for {', '.join(sorted(flags))}: no wrong tag, a parameter that is refused or disputed")
-        return
     iv = values["iv"]
-    mac = algorithm.startswith("cmac")
     vector = message(
         place,
         key=values["key"],
         iv=iv.ljust(16, b"\0") if algorithm.startswith("xts") else iv,
         aad=values["aad"],
         plaintext=values["msg"],
-        ciphertext=values["msg"] if mac and result != "valid" else values["ct"],
+        ciphertext=values["ct"],
         tag=values["tag"],
-        bad_tag=result != "valid",
+        use="both" if result == "valid" else "bad_tag",
     )
     reason = unfit(algorithm, vector)
     if reason is not None:
         collector.refuse(reason)
         return
-    if not mac and len(values["ct"]) != len(values["msg"]):
+    if "ct" in test and len(values["ct"]) != len(values["msg"]):
         sentence = f"the test has {len(values['msg'])} bytes of 'msg' but {len(values['ct'])} of 'ct'"
         raise bad_line(test.path, place.line, f"{sentence}; both must be equally long, correct one")
     collector.add(algorithm, locator, vector)
