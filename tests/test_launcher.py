@@ -177,7 +177,7 @@ def test_a_missing_layer_is_one_line_and_red_only_when_required(built: Path) -> 
     inner = [str(built / "launcher"), "--", str(built / "native"), "fork"]
     outer = [str(built / "launcher"), "--landlock-read", "/", "--"]
     done = subprocess.run([*outer, *inner], capture_output=True, text=True, timeout=60, check=False)
-    assert len(done.stderr.splitlines()) == 4
+    assert len(done.stderr.splitlines()) == 5  # the parent-death signal, limits, and the three layers of --probe
     assert "this host refuses landlock" in done.stderr
     assert "the program runs without it" in done.stderr
     inner.insert(1, "--require")

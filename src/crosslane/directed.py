@@ -167,18 +167,22 @@ def _add_rounds(builder: DirectedBuilder, file: VectorFile, vector: Vector) -> N
         )
 
 
-def vector_batch(files: Iterable[VectorFile], algorithm: str, directions: Sequence[str]) -> DirectedBatch:
+def vector_batch(
+    files: Iterable[VectorFile], algorithm: str, directions: Sequence[str], *, long: bool = False
+) -> DirectedBatch:
     """All vectors of one algorithm that are sessions.
 
     Messages come in two layouts and in the mode's ``directions`` as far as the source allows them, with them the rounds
-    of Monte Carlo tests. Chained vectors are run by ``chains``.
+    of Monte Carlo tests. Chained vectors are run by ``chains``. With ``long`` there are only the vectors of very many
+    iterations, otherwise all but those.
     """
     builder = DirectedBuilder()
-    for file in files:
-        if file.algorithm == algorithm:
-            for vector in file.vectors:
-                if vector.kind == "message":
-                    _add_vector(builder, file, vector, directions)
-                elif vector.kind == "monte_carlo":
-                    _add_rounds(builder, file, vector)
+    ours = ((file, vector) for file in files if file.algorithm == algorithm for vector in file.vectors)
+    for file, vector in ours:
+        if (vector.iterations >= _LONG_ITERATIONS) is not long:
+            continue
+        if vector.kind == "message":
+            _add_vector(builder, file, vector, directions)
+        elif vector.kind == "monte_carlo":
+            _add_rounds(builder, file, vector)
     return builder.build()
