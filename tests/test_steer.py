@@ -70,36 +70,32 @@ def as_bytes(words: Any) -> Any:
     return np.ascontiguousarray(words).view(np.uint8).reshape(len(words), -1)
 
 
-def steered_counters(manifest: Manifest, count: int) -> tuple[Any, Any, Any]:
-    draws = Draws("counters", 0)
-    rows = np.arange(count) % len(steer.counter_grid(manifest)[0])
-    num_words = manifest.block_len // 8
-    before = draws.words(count * num_words).reshape(count, num_words)
-    after = steer.steer_counters(manifest, rows, draws.words(count), before.copy())
-    return rows, as_bytes(before), as_bytes(after)
-
-
 @pytest.mark.parametrize("block_len", [8, 16])
-def test_steered_counters_keep_to_their_row_forwards_or_backwards(make_manifest: MakeManifest, block_len: int) -> None:
+def test_counters_are_at_their_point_of_the_grid(make_manifest: MakeManifest, block_len: int) -> None:
     manifest = make_manifest(block_len=block_len)
-    rows, before, after = steered_counters(manifest, 8000)
-    values, masks, _ = steer.counter_grid(manifest)
-    value, mask = as_bytes(values)[rows], as_bytes(masks)[rows]
-    forwards = ((after & mask) == value).all(axis=1)
-    backwards = ((after[:, ::-1] & mask) == value).all(axis=1)
-    assert (forwards | backwards).all()
-    assert 0.08 < (~forwards).mean() < 0.16
-    upper = forwards & ~mask.all(axis=1)
-    kinds = {
-        "random": ((after ^ before) & ~mask == 0).all(axis=1),
-        "ones": ((after | mask) == 0xFF).all(axis=1),
-        "zeros": ((after & ~mask) == 0).all(axis=1),
-    }
-    assert (kinds["random"] | kinds["ones"] | kinds["zeros"])[upper].all()
-    for bits in (bits for bits in BOUNDARIES if bits < 8 * block_len):
-        of_boundary = upper & (mask.astype(bool).sum(axis=1) == bits // 8)
-        for kind in kinds.values():
-            assert (kind & of_boundary).any()
+    values, masks, distances = steer.counter_grid(manifest)
+    count, num_rows = steer.num_counters(manifest), len(distances)
+    assert count == num_rows * 6  # upper bits random, ones, zeros; both byte orders
+    random = Draws("counters", 0).words(count * block_len // 8).reshape(count, -1)
+    steered = as_bytes(steer.steer_counters(manifest, np.arange(count), random.copy()))
+    for point in range(count):
+        row, kind, turned = point % num_rows, point // num_rows % 3, point // num_rows >= 3
+        value, mask = (int.from_bytes(part[row].tobytes(), "big") for part in (values, masks))
+        upper = (int.from_bytes(random[point].tobytes(), "big"), (1 << 8 * block_len) - 1, 0)[kind]
+        expected = (upper & ~mask | value).to_bytes(block_len, "little" if turned else "big")
+        assert steered[point].tobytes() == expected, f"point {point}"
+
+
+def test_a_message_is_made_long_enough_for_its_counter_to_carry(make_manifest: MakeManifest) -> None:
+    manifest = make_manifest()
+    _, _, distances = steer.counter_grid(manifest)
+    points = np.arange(steer.num_counters(manifest))
+    before = distances[points % len(distances)] * 16
+    for length in (0, 1, 16, 100, 1000):
+        lengths = steer.beyond_the_carry(manifest, points, np.full(len(points), length))
+        assert (lengths > before).all()
+        assert (lengths % 16 == length % 16).all()
+        assert (lengths[before < length] == length).all()
 
 
 def test_one_key_in_four_is_steered_each_kind_is_there_and_the_rest_stay(make_manifest: MakeManifest) -> None:

@@ -127,7 +127,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def crosslane_judged(crosslane_view: CellView, record_property: Any) -> Iterator[tuple[bool | None, str]]:
+def crosslane_judged(crosslane_view: CellView, record_property: Any) -> tuple[bool | None, str]:
     """Runs the algorithm if this process has not, and hands over the judgement; the counts go into the report."""
     result, passed, sentence = crosslane_view.judge()
     record_property(

@@ -83,9 +83,7 @@ def take_samples(number: int, batch: Batch, results: Results) -> Iterator[Sample
             yield from _messages_of(number, case, batch, results, lens)
 
 
-def _messages_of(
-    number: int, case: int, batch: Batch, results: Results, lens: NDArray[np.int64]
-) -> Iterator[Sample]:
+def _messages_of(number: int, case: int, batch: Batch, results: Results, lens: NDArray[np.int64]) -> Iterator[Sample]:
     record = batch.cases[case]
     first, count = int(record["first_op"]), int(record["num_ops"])
     decrypting, key, message = bool(record["decrypting"]), b"", _Open(b"")
