@@ -144,9 +144,9 @@ class Planted:
         return Station(tuple(command), implementation.symbol, mode)
 
     def manifest(self, algorithm: str = CTR, **changes: Any) -> Manifest:
-        """The manifest of an algorithm, with some fields changed."""
+        """The manifest of an algorithm in small batches, with some more fields changed."""
         manifest = manifest_of(self.registry, parse_algorithm(algorithm), "planted faults are found")
-        return replace(manifest, **changes)
+        return replace(manifest, **{"sessions_per_batch": 256, **changes})
 
     def _template(self) -> AlgorithmPlan:
         """The plan of ctr(sm4) as it is made for our own generic implementation."""

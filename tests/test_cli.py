@@ -123,7 +123,7 @@ def test_lint_tells_every_problem_and_ends_with_2(run: Run, wrong: Path, tmp_pat
 
 
 def check(*arguments: str | Path) -> Answer:
-    return start("check", *arguments)
+    return start("check", "--vectors", "own", *arguments)
 
 
 def stable(result: dict[str, Any]) -> dict[str, Any]:

@@ -81,10 +81,16 @@ def test_a_vector_for_one_direction_stays_there(direction: str) -> None:
     [(1_000_000, ["encrypt"]), (10_001, ["encrypt"]), (10_000, ["encrypt", "decrypt"]), (2, ["encrypt", "decrypt"])],
 )
 def test_a_repeated_vector_runs_once_and_backwards_only_where_that_is_quick(iterations: int, names: list[str]) -> None:
-    directed = vector_batch([file_of(vector(iterations=iterations))], "ctr(toy)", BOTH)
+    directed = vector_batch([file_of(vector(iterations=iterations))], "ctr(toy)", BOTH, long=iterations == 1_000_000)
     assert list(directed.names) == [f"paper:1:{name}" for name in names]
     updates = directed.batch.ops[directed.batch.ops["kind"] == OpKind.UPDATE]
     assert set(updates["aux0"].tolist()) == {iterations}
+
+
+def test_long_vectors_stand_apart_and_none_is_lost() -> None:
+    files = [file_of(vector(id="short", iterations=99_999), vector(id="long", iterations=100_000))]
+    names = [vector_batch(files, "ctr(toy)", BOTH, long=long).names for long in (False, True)]
+    assert names == [("paper:short:encrypt",), ("paper:long:encrypt",)]
 
 
 def test_only_messages_of_the_algorithm_are_taken() -> None:

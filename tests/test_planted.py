@@ -49,7 +49,7 @@ FAULTS = (
 # Wrong in the running iv, and so in what follows.
 CHAINED = (
     Row(Plant("carry_lost", counter_len=8), "", "", "after update", 1024),
-    fault("iv_not_written_back", "", "", "after update"),
+    fault("iv_not_written_back", "", "", "after update", 256),
 )
 # Where the buffer ends at a guard page the write is a crash, elsewhere it changes a canary.
 FENCED = (

@@ -27,7 +27,7 @@ def failed(check: str, reason: str) -> tuple[Judgement, ...]:
 
 def report(*cells: CellResult, width: int = 60, impls: tuple[str, ...] = (), **changes: Any) -> list[str]:
     result = RunResult(
-        version=1, revision="abc", seed="a seed", host="x86_64", tools={}, sandbox_missing=(),
+        version=1, revision="abc", seed="a seed", host="x86_64", tools={}, sandbox_missing=(), notes=(),
         algorithms=(AlgorithmResult("ctr(toy)", "{}", "0123456789abcdef", cells, 1.0),), took_s=2.0, cpu_s=1.0,
     )  # fmt: skip
     console = Console(file=io.StringIO(), width=width)
@@ -145,3 +145,7 @@ def test_a_layer_of_the_sandbox_that_is_missing_is_said(make_cell: MakeCell) -> 
     lines = report(make_cell(), sandbox_missing=("landlock", "seccomp"))
     for layer in ("landlock", "seccomp"):
         assert f"sandbox: this host refuses {layer}; code under test runs without it" in lines
+
+
+def test_notes_of_the_run_are_passed_on(make_cell: MakeCell) -> None:
+    assert "note: vectors of [x]: not installed" in report(make_cell(), notes=("vectors of [x]: not installed",))

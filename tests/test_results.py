@@ -25,7 +25,7 @@ def run_of(*cells: CellResult, **changes: Any) -> RunResult:
     algorithm = AlgorithmResult("ctr(toy)", '{"seed":"a"}', "0123456789abcdef", cells, 1.5, 2.5, ("a note",))
     facts: dict[str, Any] = {
         "version": RESULT_VERSION, "revision": "abc", "seed": "a", "host": "x86_64", "tools": {"lane": {"gcc": "12"}},
-        "sandbox_missing": ("landlock",), "algorithms": (algorithm,), "took_s": 3.0, "cpu_s": 2.5,
+        "sandbox_missing": ("landlock",), "notes": ("a note",), "algorithms": (algorithm,), "took_s": 3.0, "cpu_s": 2.5,
     }  # fmt: skip
     return RunResult(**{**facts, **changes})
 

@@ -101,7 +101,7 @@ def test_no_fake_is_left_behind(planted: Planted) -> None:
 
 def observed(planted: Planted, lane: str, mode: str) -> tuple[list[set[str]], list[set[str]]]:
     """For each length class the paths that the traps saw, and those that the outputs tell."""
-    manifest = planted.manifest(f"{mode}(sm4)", split="none")
+    manifest = planted.manifest(f"{mode}(sm4)", split="none", sessions_per_batch=1024)
     memory = SharedMemory("crosslane-batch", CAPACITY, sealed=True)
     executor = Executor(planted.station("teller", lane, mode), memory)
     told: list[set[str]] = [set() for _ in range(wire.NUM_CLASSES)]

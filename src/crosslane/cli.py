@@ -18,6 +18,7 @@ from rich.console import Console
 from crosslane.bench import bench_command
 from crosslane.data import data_root
 from crosslane.errors import BadInput, CrosslaneError, HarnessFault
+from crosslane.importers.cli import corpora_command
 from crosslane.lanes import lanes_for_host
 from crosslane.model import Registry
 from crosslane.plan import DEFAULT_SEED, Counts, Selection
@@ -48,6 +49,16 @@ def _sandbox_option(function: F) -> F:
     return click.option("--require-sandbox", is_flag=True, help="Fail where the host refuses a layer of containment.")(
         function
     )
+
+
+def _vectors_option(function: F) -> F:
+    return click.option(
+        "--vectors",
+        type=click.Choice(["all", "own"]),
+        default="all",
+        show_default=True,
+        help="Judge by the vectors of the installed test packages too, or by those of corpora alone.",
+    )(function)
 
 
 def _registry(impls: tuple[Path, ...]) -> Registry:
@@ -141,15 +152,17 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
 @click.option("--count", type=click.IntRange(1), help="Comparisons in each cell, instead of the gate's counts.")
 @click.option("--seed", default=DEFAULT_SEED, show_default=True, help="Any sentence; it decides every case.")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: one a core).")
+@_vectors_option
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results there.")
 @_impls_option
 @_sandbox_option
-def check(
+def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes them by name
     patterns: tuple[str, ...],
     lanes: tuple[str, ...],
     count: int | None,
     seed: str,
     jobs: int | None,
+    vectors: str,
     json_file: Path | None,
     impls: tuple[Path, ...],
     require_sandbox: bool,
@@ -166,6 +179,7 @@ def check(
         selection=Selection(patterns, lanes),
         seed=seed,
         counts=counts,
+        imported=vectors == "all",
         require_sandbox=require_sandbox,
         num_workers=jobs,
     )
@@ -182,6 +196,7 @@ def harness(impls: tuple[Path, ...]) -> None:
 
 
 cli.add_command(bench_command)
+cli.add_command(corpora_command)
 bench_command.add_command(harness, "harness")
 
 

@@ -126,7 +126,7 @@ def _open(desk: _Desk, block_len: int) -> None:
 
 
 def _run_vectors(plan: AlgorithmPlan, desks: list[_Desk], memory: SharedMemory, notify: Notify) -> list[str]:
-    """All vectors everywhere, but those of very many iterations only where the full grids run; returns notes on those."""
+    """All vectors everywhere, those of very many iterations only where the full grids run; returns notes on these."""
     notes = []
     for long in (False, True):
         directed = vector_batch(plan.vectors, str(plan.algorithm), plan.manifest.directions, long=long)

@@ -15,12 +15,13 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from crosslane import campaign
 from crosslane.checks import load_checks
 from crosslane.isa import host_arch
-from crosslane.model import Lane, Registry
+from crosslane.model import Registry
 from crosslane.plan import Counts, RunPlan, Selection, make_plans
 from crosslane.records import AlgorithmResult
 from crosslane.report import print_report
 from crosslane.results import RESULT_VERSION, RunResult, exit_status, write_json
 from crosslane.toolchain import versions
+from crosslane.vectors import all_vectors
 
 __all__ = ["Job", "assemble", "run_job"]
 
@@ -29,12 +30,16 @@ LINE_EVERY_S = 10.0
 
 @dataclass(frozen=True)
 class Job:
-    """One run: what, with which seed and counts, on how many workers (None: one a core)."""
+    """One run: what, with which seed and counts, on how many workers (None: one a core).
+
+    Without ``imported`` only the vectors of ``corpora`` are judged by.
+    """
 
     registry: Registry
     selection: Selection
     seed: str
     counts: Counts
+    imported: bool = True
     require_sandbox: bool = False
     num_workers: int | None = None
 
@@ -42,11 +47,13 @@ class Job:
 def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str, ...]) -> int:
     """Plan, build, run, report; returns the exit status."""
     checks = load_checks(job.registry.root)
+    vectors, notes = all_vectors(job.registry.root, imported=job.imported)
     plans = make_plans(
         job.registry,
         job.selection,
         seed=job.seed,
         counts=job.counts,
+        vectors=vectors,
         require_sandbox=job.require_sandbox,
         progress=lambda text: console.print(f"building: {text}", style="dim", markup=False, highlight=False),
     )
@@ -56,7 +63,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
         results = _run(job, plans, console)
     except campaign.Interrupted as stopped:
         partial = campaign.with_judgements(stopped.progress.finished, checks)
-        done = assemble(job, plans.lanes, plans.sandbox_missing, partial, time.monotonic() - begun)
+        done = assemble(job, plans, notes, partial, time.monotonic() - begun)
         if partial:
             print_report(done, console, impls=impls)
         if json_file is not None:
@@ -68,7 +75,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
         )
         return 130
     judged = campaign.with_judgements(results, checks)
-    result = assemble(job, plans.lanes, plans.sandbox_missing, judged, time.monotonic() - begun)
+    result = assemble(job, plans, notes, judged, time.monotonic() - begun)
     print_report(result, console, impls=impls)
     if json_file is not None:
         write_json(result, json_file)
@@ -76,7 +83,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
 
 
 def assemble(
-    job: Job, lanes: tuple[Lane, ...], missing: tuple[str, ...], algorithms: list[AlgorithmResult], took_s: float
+    job: Job, plans: RunPlan, notes: tuple[str, ...], algorithms: list[AlgorithmResult], took_s: float
 ) -> RunResult:
     """The run's results with what they were made by."""
     return RunResult(
@@ -84,8 +91,9 @@ def assemble(
         revision=_revision(job.registry.root),
         seed=job.seed,
         host=host_arch(),
-        tools={lane.name: versions(lane) for lane in lanes},
-        sandbox_missing=missing,
+        tools={lane.name: versions(lane) for lane in plans.lanes},
+        sandbox_missing=plans.sandbox_missing,
+        notes=notes,
         algorithms=tuple(algorithms),
         took_s=took_s,
         cpu_s=sum(algorithm.cpu_s for algorithm in algorithms),

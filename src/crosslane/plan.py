@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crosslane import sandbox
 from crosslane.build import ShimProgram, build_lanes, build_launcher
-from crosslane.corpora import VectorFile, load_vectors
+from crosslane.corpora import VectorFile
 from crosslane.errors import BadInput, HarnessFault
 from crosslane.execute import Station
 from crosslane.isa import host_arch
@@ -198,6 +198,7 @@ def make_plans(
     *,
     seed: str = DEFAULT_SEED,
     counts: Counts | None = None,
+    vectors: Sequence[VectorFile] = (),
     require_sandbox: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> RunPlan:
@@ -207,7 +208,6 @@ def make_plans(
     oracle_lane = _oracle_lane(registry)
     programs = programs_for(registry, [*lanes, *([oracle_lane] if oracle_lane not in lanes else [])], progress)
     commands = _Commands(registry.root, require_sandbox=require_sandbox)
-    vectors = load_vectors(registry.root / "corpora" / "vectors")
     by_name = {lane.name: lane for lane in lanes}
     plans = []
     for algorithm in sorted({cell.algorithm for cell in chosen}):

@@ -30,6 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--crosslane-lane", action="append", default=[], help="lane to run in (default: the gate's)")
     group.addoption("--crosslane-count", type=int, default=None, help="comparisons in each cell")
     group.addoption("--crosslane-seed", default=None, help="any sentence; it decides every case")
+    group.addoption("--crosslane-vectors", choices=["all", "own"], default="all", help="all, or corpora's own alone")
     group.addoption("--crosslane-impls", action="append", default=[], help="folder of further implementations")
 
 
@@ -79,6 +80,7 @@ def _suite(config: pytest.Config) -> _Suite:
     from crosslane.errors import CrosslaneError  # noqa: PLC0415
     from crosslane.plan import DEFAULT_SEED, Counts, Selection, make_plans  # noqa: PLC0415
     from crosslane.registry import load_registry  # noqa: PLC0415
+    from crosslane.vectors import all_vectors  # noqa: PLC0415
 
     if _SUITE not in config.stash:
         count = config.getoption("--crosslane-count")
@@ -92,6 +94,7 @@ def _suite(config: pytest.Config) -> _Suite:
                 selection,
                 seed=config.getoption("--crosslane-seed") or DEFAULT_SEED,
                 counts=Counts(count, count, count) if count else Counts(),
+                vectors=all_vectors(registry.root, imported=config.getoption("--crosslane-vectors") == "all")[0],
             )
             checks = load_checks(registry.root)
         except CrosslaneError as error:

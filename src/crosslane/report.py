@@ -89,6 +89,7 @@ def _exceptions(result: RunResult) -> Iterator[str]:
             if judgement.passed is None and cell.state != "declined":
                 key = (judgement.check, judgement.reason)
                 reasons[key] = reasons.get(key, 0) + 1
+    yield from (f"note: {note}" for note in result.notes)
     for algorithm in result.algorithms:
         yield from (f"note: {algorithm.algorithm}: {note}" for note in algorithm.notes)
     for (check, reason), count in reasons.items():

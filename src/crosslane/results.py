@@ -30,6 +30,7 @@ class RunResult:
     host: str
     tools: dict[str, dict[str, str]]
     sandbox_missing: tuple[str, ...]
+    notes: tuple[str, ...]
     algorithms: tuple[AlgorithmResult, ...]
     took_s: float
     cpu_s: float
