@@ -141,7 +141,7 @@ class Planted:
             read_paths=[program, *(sandbox.system_read_paths() if runner else ())],
             require=False,
         )
-        return Station(tuple(command), implementation.symbol, mode)
+        return Station(tuple(command), implementation.symbol, mode, implementation.cipher)
 
     def manifest(self, algorithm: str = CTR, **changes: Any) -> Manifest:
         """The manifest of an algorithm in small batches, with some more fields changed."""

@@ -49,7 +49,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
 
 def run_fake(planted: Planted, way: str, count: int = 512) -> CellResult:
     """Run the honest plant's cell, whose shim is a fake."""
-    station = Station((sys.executable, str(PLANTED / "fake_shim.py"), way), "sm4_honest", "ctr")
+    station = Station((sys.executable, str(PLANTED / "fake_shim.py"), way), "sm4_honest", "ctr", "sm4")
     return planted.run("honest", NATIVE, count, station=station)
 
 

@@ -381,16 +381,17 @@ def test_headers_that_are_not_of_this_protocol_are_refused(header: bytes, messag
 @given(hide=U64, capacities=st.tuples(U64, U64), fds=st.tuples(st.integers(-1, 2**31 - 1), st.integers(-1, 2**31 - 1)))
 def test_open_has_the_fields_of_the_protocol_page(hide: int, capacities: tuple[int, int], fds: tuple[int, int]) -> None:
     message = wire.encode_open(
-        "ctr", "sm4_generic", hide=hide, watch=Watch.ALL, batch_capacity=capacities[0],
+        "ctr", "sm4_generic", cipher="sm4", hide=hide, watch=Watch.ALL, batch_capacity=capacities[0],
         result_capacity=capacities[1], fds=fds,
     )  # fmt: skip
-    payload = b"ctr".ljust(32, b"\0") + b"sm4_generic".ljust(64, b"\0")
+    payload = b"ctr".ljust(32, b"\0") + b"sm4_generic".ljust(64, b"\0") + b"sm4".ljust(32, b"\0")
     payload += struct.pack("<QQQQii", hide, 31, *capacities, *fds)
     assert message == wire.encode_message(Kind.OPEN, payload)
 
 
 def test_a_name_too_long_for_the_protocol_is_refused() -> None:
     arguments: dict[str, Any] = {
+        "cipher": "c",
         "hide": 0,
         "watch": Watch(0),
         "batch_capacity": 1,

@@ -12,7 +12,7 @@
 #define PROTOCOL_VERSION 1u
 #define MESSAGE_HEADER_LEN 16u
 #define DONE_LEN (32u + 8u * NUM_CLASSES)
-#define OPEN_LEN 136u
+#define OPEN_LEN 168u
 
 enum { MSG_OPEN = 0x01, MSG_RUN = 0x02, MSG_BARE = 0x03, MSG_HELLO = 0x81, MSG_OPENED = 0x82, MSG_DONE = 0x83 };
 enum { MSG_TIMED = 0x84, MSG_ERROR = 0xff };
@@ -204,16 +204,16 @@ static void do_open(uint64_t len)
     char mode[33] = {0}, symbol[65] = {0};
     int known;
     if (len != OPEN_LEN || opened || read_all(p, sizeof p) != 0) {
-        shim_fail(opened ? "OPEN came twice" : "OPEN has not 136 bytes");
+        shim_fail(opened ? "OPEN came twice" : "OPEN has not 168 bytes");
     }
     memcpy(mode, p, 32);
     memcpy(symbol, p + 32, 64);
-    subject.watch = (unsigned)load_le64(p + 104);
-    batch_capacity = load_le64(p + 112);
-    result_capacity = load_le64(p + 120);
-    int batch_fd = (int)load_le32(p + 128), result_fd = (int)load_le32(p + 132);
+    subject.watch = (unsigned)load_le64(p + 136);
+    batch_capacity = load_le64(p + 144);
+    result_capacity = load_le64(p + 152);
+    int batch_fd = (int)load_le32(p + 160), result_fd = (int)load_le32(p + 164);
     subject.mode = find_mode(mode);
-    const struct subject_leaf *leaf = find_leaf(symbol, load_le64(p + 96), &known);
+    const struct subject_leaf *leaf = find_leaf(symbol, load_le64(p + 128), &known);
     if (!known || subject.mode == NULL) {
         shim_fail(known ? "OPEN names a mode that this shim does not have"
                         : "OPEN names an implementation that this shim does not have");

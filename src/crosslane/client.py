@@ -74,6 +74,7 @@ class Opening:
 
     mode: str
     symbol: str
+    cipher: str
     hide: int
     watch: Watch
     batch: SharedMemory
@@ -113,6 +114,7 @@ class Shim:
                 wire.encode_open(
                     opening.mode,
                     opening.symbol,
+                    cipher=opening.cipher,
                     hide=opening.hide,
                     watch=opening.watch,
                     batch_capacity=opening.batch.capacity,

@@ -32,6 +32,7 @@ class Station:
     command: tuple[str, ...]
     symbol: str
     mode: str
+    cipher: str
     hide: int = 0
     inline: bool = False
 
@@ -58,7 +59,7 @@ class Executor:
         """The living shim, started if there is none; raises HarnessFault where it cannot be started."""
         if self._shim is None:
             opening = Opening(
-                self.station.mode, self.station.symbol, self.station.hide, self.watch,
+                self.station.mode, self.station.symbol, self.station.cipher, self.station.hide, self.watch,
                 self._batch_memory, self._results_memory, inline=self.station.inline,
             )  # fmt: skip
             try:

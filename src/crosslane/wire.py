@@ -242,7 +242,7 @@ CASE_RESULT = np.dtype(
 
 _HEADER = struct.Struct("<4sHHQ")
 _BATCH_HEADER = struct.Struct("<8sIIQQQQQQ")
-_OPEN = struct.Struct("<32s64sQQQQii")
+_OPEN = struct.Struct("<32s64s32sQQQQii")
 _RUN = struct.Struct("<QQQ")
 _BARE = struct.Struct("<QQQQ")
 _DONE = struct.Struct("<QIIQQ")
@@ -470,11 +470,19 @@ def _name(text: str, length: int) -> bytes:
 
 
 def encode_open(
-    mode: str, symbol: str, *, hide: int, watch: Watch, batch_capacity: int, result_capacity: int, fds: tuple[int, int]
+    mode: str,
+    symbol: str,
+    *,
+    cipher: str,
+    hide: int,
+    watch: Watch,
+    batch_capacity: int,
+    result_capacity: int,
+    fds: tuple[int, int],
 ) -> bytes:
-    """OPEN. ``fds`` are the batch's and the results' descriptors in the shim, or (-1, -1) for inline."""
+    """OPEN. ``symbol`` names a leaf, or a provider's session, which ``cipher`` is for. ``fds`` are the batch's and the results' descriptors in the shim, or (-1, -1) for inline."""
     payload = _OPEN.pack(
-        _name(mode, 32), _name(symbol, 64), hide, int(watch), batch_capacity, result_capacity, fds[0], fds[1]
+        _name(mode, 32), _name(symbol, 64), _name(cipher, 32), hide, int(watch), batch_capacity, result_capacity, *fds
     )
     return encode_message(Kind.OPEN, payload)
 
