@@ -126,15 +126,18 @@ def check(*arguments: str | Path) -> Answer:
     return start("check", "--vectors", "own", *arguments)
 
 
+_CHANGING = ("took_s", "cpu_s", "revision")  # somebody may commit between two runs
+
+
 def stable(result: dict[str, Any]) -> dict[str, Any]:
-    """What must not depend on the machine's load: everything but times."""
+    """What must be the same for the same cases: everything but times and the checkout's revision."""
 
-    def without_times(value: Any) -> Any:
+    def without_changing(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: without_times(item) for key, item in value.items() if key not in ("took_s", "cpu_s")}
-        return [without_times(item) for item in value] if isinstance(value, list) else value
+            return {key: without_changing(item) for key, item in value.items() if key not in _CHANGING}
+        return [without_changing(item) for item in value] if isinstance(value, list) else value
 
-    kept = without_times(result)
+    kept = without_changing(result)
     assert isinstance(kept, dict)
     return kept
 

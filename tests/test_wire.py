@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosslane import wire
+from crosslane import messages, wire
 from crosslane.errors import HarnessFault
-from crosslane.wire import CASE, CASE_RESULT, OP, Batch, Flag, Kind, OpKind, Reason, RunFlag, Watch
+from crosslane.messages import Kind, Reason, RunFlag
+from crosslane.wire import CASE, CASE_RESULT, OP, Batch, Flag, OpKind, Watch
 
 U32 = st.integers(0, 2**32 - 1)
 U64 = st.integers(0, 2**64 - 1)
@@ -350,16 +351,16 @@ def test_a_case_result_has_the_fields_of_the_protocol_page() -> None:
 
 @given(kind=st.sampled_from(Kind), payload=st.binary(max_size=50))
 def test_messages_come_back(kind: Kind, payload: bytes) -> None:
-    message = wire.encode_message(kind, payload)
+    message = messages.encode_message(kind, payload)
     assert message[:8] == b"XLNE" + struct.pack("<HH", 1, kind)
-    assert wire.decode_header(message[:16]) == (kind, len(payload))
+    assert messages.decode_header(message[:16]) == (kind, len(payload))
     assert message[16:] == payload
 
 
 @given(data=st.binary(max_size=40).filter(lambda data: data[:4] != b"XLNE"))
 def test_garbage_is_refused_as_a_header(data: bytes) -> None:
     with pytest.raises(HarnessFault, match="answered garbage"):
-        wire.decode_header(data)
+        messages.decode_header(data)
 
 
 @pytest.mark.parametrize(
@@ -375,18 +376,18 @@ def test_garbage_is_refused_as_a_header(data: bytes) -> None:
 )
 def test_headers_that_are_not_of_this_protocol_are_refused(header: bytes, message: str) -> None:
     with pytest.raises(HarnessFault, match=message):
-        wire.decode_header(header)
+        messages.decode_header(header)
 
 
 @given(hide=U64, capacities=st.tuples(U64, U64), fds=st.tuples(st.integers(-1, 2**31 - 1), st.integers(-1, 2**31 - 1)))
 def test_open_has_the_fields_of_the_protocol_page(hide: int, capacities: tuple[int, int], fds: tuple[int, int]) -> None:
-    message = wire.encode_open(
+    message = messages.encode_open(
         "ctr", "sm4_generic", cipher="sm4", hide=hide, watch=Watch.ALL, batch_capacity=capacities[0],
         result_capacity=capacities[1], fds=fds,
     )  # fmt: skip
     payload = b"ctr".ljust(32, b"\0") + b"sm4_generic".ljust(64, b"\0") + b"sm4".ljust(32, b"\0")
     payload += struct.pack("<QQQQii", hide, 31, *capacities, *fds)
-    assert message == wire.encode_message(Kind.OPEN, payload)
+    assert message == messages.encode_message(Kind.OPEN, payload)
 
 
 def test_a_name_too_long_for_the_protocol_is_refused() -> None:
@@ -398,17 +399,19 @@ def test_a_name_too_long_for_the_protocol_is_refused() -> None:
         "result_capacity": 1,
         "fds": (-1, -1),
     }
-    wire.encode_open("m" * 32, "s" * 64, **arguments)
+    messages.encode_open("m" * 32, "s" * 64, **arguments)
     for mode, symbol in (("m" * 33, "s"), ("m", "s" * 65)):
         with pytest.raises(HarnessFault, match="is longer than the"):
-            wire.encode_open(mode, symbol, **arguments)
+            messages.encode_open(mode, symbol, **arguments)
 
 
 @given(first=U64, count=U64, batch=st.binary(max_size=40))
 def test_run_and_bare_have_the_fields_of_the_protocol_page(first: int, count: int, batch: bytes) -> None:
-    run = wire.encode_run(first, count, RunFlag.INLINE | RunFlag.STRICT, memoryview(batch))
-    assert run == wire.encode_message(Kind.RUN, struct.pack("<QQQ", first, count, 3) + batch)
-    assert wire.encode_bare(first, count, 8) == wire.encode_message(Kind.BARE, struct.pack("<QQQQ", first, count, 8, 0))
+    run = messages.encode_run(first, count, RunFlag.INLINE | RunFlag.STRICT, memoryview(batch))
+    assert run == messages.encode_message(Kind.RUN, struct.pack("<QQQ", first, count, 3) + batch)
+    assert messages.encode_bare(first, count, 8) == messages.encode_message(
+        Kind.BARE, struct.pack("<QQQQ", first, count, 8, 0)
+    )
 
 
 @given(
@@ -419,37 +422,39 @@ def test_done_is_read(
     next_case: int, reason: Reason, cpu_ns: int, calls: int, results: bytes, taken: list[int]
 ) -> None:
     fixed = struct.pack("<QIIQQ16Q", next_case, reason, 0, cpu_ns, calls, *taken)
-    assert wire.decode_done(fixed + results) == wire.Done(next_case, reason, cpu_ns, calls, tuple(taken), results)
+    assert messages.decode_done(fixed + results) == messages.Done(
+        next_case, reason, cpu_ns, calls, tuple(taken), results
+    )
     with pytest.raises(HarnessFault, match="DONE has"):
-        wire.decode_done(fixed[:-1])
+        messages.decode_done(fixed[:-1])
     for at, value in ((8, 2), (12, 1)):
         broken = bytearray(fixed)
         struct.pack_into("<I", broken, at, value)
         with pytest.raises(HarnessFault, match="DONE gives reason"):
-            wire.decode_done(bytes(broken))
+            messages.decode_done(bytes(broken))
 
 
 def test_opened_is_read() -> None:
     fixed = struct.pack("<IIII", 0, 16, 8, 2)
     names = b"8way".ljust(32, b"\0") + b"tail".ljust(32, b"\0")
-    assert wire.decode_opened(fixed + names) == wire.Opened(False, 16, 8, ("8way", "tail"))
-    assert wire.decode_opened(struct.pack("<IIII", 1, 0, 0, 0)).declined
+    assert messages.decode_opened(fixed + names) == messages.Opened(False, 16, 8, ("8way", "tail"))
+    assert messages.decode_opened(struct.pack("<IIII", 1, 0, 0, 0)).declined
     for broken in (
         fixed, fixed + names[:-1], fixed + names + b"\0", fixed[:15], b"",
         struct.pack("<IIII", 2, 16, 8, 0), struct.pack("<IIII", 0, 16, 8, 2**32 - 1) + names,
     ):  # fmt: skip
         with pytest.raises(HarnessFault, match="OPENED has"):
-            wire.decode_opened(broken)
+            messages.decode_opened(broken)
 
 
 def test_timed_is_read() -> None:
-    assert wire.decode_timed(struct.pack("<QQ", 5, 2**64 - 1)) == (5, 2**64 - 1)
+    assert messages.decode_timed(struct.pack("<QQ", 5, 2**64 - 1)) == (5, 2**64 - 1)
     for broken in (b"", bytes(15), bytes(17)):
         with pytest.raises(HarnessFault, match="TIMED has"):
-            wire.decode_timed(broken)
+            messages.decode_timed(broken)
 
 
-HELLO = wire.Hello(
+HELLO = messages.Hello(
     protocol=1, arch="x86_64", byte_order="little", word_bits=64, page_len=4096, transports=("mapped", "inline"),
     max_message_len=1 << 21, num_slots=4, features=frozenset({"aes", "avx"}), watchers=frozenset({"canary"}),
     implementations=("sm4_generic",), modes=("ecb", "ctr"),
@@ -461,8 +466,8 @@ def hello_json(**changes: Any) -> bytes:
 
 
 def test_hello_is_read() -> None:
-    assert wire.decode_hello(hello_json()) == HELLO
-    assert wire.decode_hello(hello_json(byte_order="big", page_len=65536)) == replace(
+    assert messages.decode_hello(hello_json()) == HELLO
+    assert messages.decode_hello(hello_json(byte_order="big", page_len=65536)) == replace(
         HELLO, byte_order="big", page_len=65536
     )
 
@@ -488,7 +493,7 @@ def test_hello_is_read() -> None:
 )
 def test_a_hello_of_another_kind_is_refused(payload: bytes, message: str) -> None:
     with pytest.raises(HarnessFault, match=message):
-        wire.decode_hello(payload)
+        messages.decode_hello(payload)
 
 
 def json_values() -> st.SearchStrategy[Any]:
@@ -501,7 +506,7 @@ def json_values() -> st.SearchStrategy[Any]:
 @given(field=st.sampled_from(sorted(asdict(HELLO))), value=json_values())
 def test_any_other_value_in_a_hello_is_read_or_refused(field: str, value: Any) -> None:
     payload = hello_json(**{field: value})
-    why = refusal(lambda: wire.decode_hello(payload))
+    why = refusal(lambda: messages.decode_hello(payload))
     assert len(why.splitlines()) <= 1
     if not why:
-        assert type(getattr(wire.decode_hello(payload), field)) is type(getattr(HELLO, field))
+        assert type(getattr(messages.decode_hello(payload), field)) is type(getattr(HELLO, field))

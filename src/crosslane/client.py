@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from crosslane import wire
+from crosslane import messages
 from crosslane.errors import HarnessFault
-from crosslane.wire import Kind, RunFlag, Watch
+from crosslane.messages import Kind, RunFlag
+from crosslane.wire import Watch
 
 __all__ = ["Opening", "SharedMemory", "Shim", "ShimDied"]
 
@@ -108,10 +109,10 @@ class Shim:
         finally:
             os.close(stderr)
         try:
-            self.hello = wire.decode_hello(self._receive(Kind.HELLO, HELLO_TIMEOUT_S))
+            self.hello = messages.decode_hello(self._receive(Kind.HELLO, HELLO_TIMEOUT_S))
             self.mapped = "mapped" in self.hello.transports and not opening.inline
             self._send(
-                wire.encode_open(
+                messages.encode_open(
                     opening.mode,
                     opening.symbol,
                     cipher=opening.cipher,
@@ -122,7 +123,7 @@ class Shim:
                     fds=fds if self.mapped else (-1, -1),
                 )
             )
-            self.opened = wire.decode_opened(self._receive(Kind.OPENED, HELLO_TIMEOUT_S))
+            self.opened = messages.decode_opened(self._receive(Kind.OPENED, HELLO_TIMEOUT_S))
         except BaseException:
             self.kill()
             raise
@@ -142,16 +143,16 @@ class Shim:
 
     def start_run(self, first_case: int, num_cases: int, flags: RunFlag, batch: bytes | memoryview = b"") -> None:
         """Send RUN; the answer is fetched with ``finish_run``."""
-        self._send(wire.encode_run(first_case, num_cases, flags, batch))
+        self._send(messages.encode_run(first_case, num_cases, flags, batch))
 
-    def finish_run(self) -> wire.Done:
+    def finish_run(self) -> messages.Done:
         """Wait for DONE; raises ShimDied where the process ends or stalls instead."""
-        return wire.decode_done(self._receive(Kind.DONE, STALL_TIMEOUT_S))
+        return messages.decode_done(self._receive(Kind.DONE, STALL_TIMEOUT_S))
 
     def bare(self, num_messages: int, message_len: int, messages_per_key: int) -> int:
         """CPU time in ns of the same calls without the suite."""
-        self._send(wire.encode_bare(num_messages, message_len, messages_per_key))
-        return wire.decode_timed(self._receive(Kind.TIMED, 10 * STALL_TIMEOUT_S))[0]
+        self._send(messages.encode_bare(num_messages, message_len, messages_per_key))
+        return messages.decode_timed(self._receive(Kind.TIMED, 10 * STALL_TIMEOUT_S))[0]
 
     def close(self) -> None:
         """End the process in an orderly way."""
@@ -215,7 +216,7 @@ class Shim:
 
     def _receive(self, expected: Kind, timeout_s: float) -> bytes:
         try:
-            kind, length = wire.decode_header(self._read(wire.HEADER_LEN, timeout_s))
+            kind, length = messages.decode_header(self._read(messages.HEADER_LEN, timeout_s))
             payload = self._read(length, timeout_s)
         except HarnessFault:
             self.kill()

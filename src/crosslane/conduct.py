@@ -21,11 +21,12 @@ from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor, Station
 from crosslane.generate import select_cases
 from crosslane.manifest import CaseId
+from crosslane.messages import Hello, Opened
 from crosslane.plan import AlgorithmPlan, CellPlan
 from crosslane.records import AlgorithmResult, CellResult, Finding, State
 from crosslane.refcheck import Sample, judge_samples, load_reference, take_samples
 from crosslane.seal import finished_batch
-from crosslane.wire import Batch, Hello, Opened, Results, Watch, class_name
+from crosslane.wire import Batch, Results, Watch, class_name
 
 __all__ = ["Notify", "conduct"]
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from crosslane import wire
 from crosslane.client import Opening, SharedMemory, Shim, ShimDied
 from crosslane.errors import HarnessFault
-from crosslane.wire import Batch, Reason, Results, RunFlag, Verdict, Watch
+from crosslane.messages import Done, Reason, RunFlag
+from crosslane.wire import Batch, Results, Verdict, Watch
 
 __all__ = ["Executor", "Station", "execute_alone", "execute_unless_declined"]
 
@@ -142,7 +143,7 @@ class Executor:
             self.close()
         return True
 
-    def _take_inline(self, done: wire.Done) -> None:
+    def _take_inline(self, done: Done) -> None:
         """Put what came on the stream where shared memory would have it; cases that ran before keep their results."""
         batch = self._batch
         assert batch is not None

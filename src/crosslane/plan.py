@@ -216,7 +216,9 @@ def make_plans(
 
         def station(implementation: Implementation, lane: Lane, mode: str = algorithm.mode) -> Station:
             program = programs[lane.name, implementation.driver]
-            return Station(commands.command(lane, program), implementation.symbol, mode, implementation.cipher, _hide_bits(lane))
+            return Station(
+                commands.command(lane, program), implementation.symbol, mode, implementation.cipher, _hide_bits(lane)
+            )
 
         plans.append(
             AlgorithmPlan(

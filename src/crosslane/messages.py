@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The messages of ``docs/reference/protocol.md``: what engine and shim say to each other. Pure: no process, no file."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+
+from crosslane.errors import HarnessFault
+from crosslane.wire import NUM_CLASSES, Watch
+
+__all__ = [
+    "HEADER_LEN",
+    "PROTOCOL_VERSION",
+    "Done",
+    "Hello",
+    "Kind",
+    "Opened",
+    "Reason",
+    "RunFlag",
+    "decode_done",
+    "decode_header",
+    "decode_hello",
+    "decode_opened",
+    "decode_timed",
+    "encode_bare",
+    "encode_message",
+    "encode_open",
+    "encode_run",
+]
+
+PROTOCOL_VERSION = 1
+MAGIC = b"XLNE"
+HEADER_LEN = 16
+_MAX_PAYLOAD = 1 << 32
+
+
+class Kind(IntEnum):
+    """Message kinds."""
+
+    OPEN = 0x01
+    RUN = 0x02
+    BARE = 0x03
+    HELLO = 0x81
+    OPENED = 0x82
+    DONE = 0x83
+    TIMED = 0x84
+    ERROR = 0xFF
+
+
+class RunFlag(IntFlag):
+    """Flags of RUN."""
+
+    STRICT = 1
+    INLINE = 2
+
+
+class Reason(IntEnum):
+    """Why a run stopped."""
+
+    DONE = 0
+    DEPARTURE = 1
+
+
+_HEADER = struct.Struct("<4sHHQ")
+_OPEN = struct.Struct("<32s64s32sQQQQii")
+_RUN = struct.Struct("<QQQ")
+_BARE = struct.Struct("<QQQQ")
+_DONE = struct.Struct("<QIIQQ")
+_OPENED = struct.Struct("<IIII")
+_PATH_NAME_LEN = 32
+
+
+@dataclass(frozen=True)
+class Hello:
+    """What a shim says of itself. ``max_message_len`` in bytes."""
+
+    protocol: int
+    arch: str
+    byte_order: str
+    word_bits: int
+    page_len: int
+    transports: tuple[str, ...]
+    max_message_len: int
+    num_slots: int
+    features: frozenset[str]
+    watchers: frozenset[str]
+    implementations: tuple[str, ...]
+    modes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Answer to OPEN; ``declined`` where the CPU cannot run the implementation."""
+
+    declined: bool
+    block_len: int
+    ways: int
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Done:
+    """End of a run: ``next_case`` is the first that did not run; ``taken[c]`` a bit set of paths for length class c."""
+
+    next_case: int
+    reason: Reason
+    cpu_ns: int
+    num_calls: int
+    taken: tuple[int, ...]
+    results: bytes
+
+
+def encode_message(kind: Kind, payload: bytes = b"") -> bytes:
+    """A message: header and payload."""
+    return _HEADER.pack(MAGIC, PROTOCOL_VERSION, kind, len(payload)) + payload
+
+
+def decode_header(data: bytes) -> tuple[Kind, int]:
+    """Kind and payload length of a message's header; raises HarnessFault for anything that is not protocol."""
+    if len(data) != HEADER_LEN:
+        raise HarnessFault(f"the shim answered garbage: a message's header has {len(data)} bytes, not {HEADER_LEN}")
+    magic, version, kind, length = _HEADER.unpack(data)
+    if magic != MAGIC:
+        raise HarnessFault(f"the shim answered garbage: a message began with {data[:16]!r}, not with {MAGIC!r}")
+    if version != PROTOCOL_VERSION:
+        raise HarnessFault(
+            f"the shim speaks protocol version {version}, this engine {PROTOCOL_VERSION}: run `crosslane build` again"
+        )
+    if kind not in Kind._value2member_map_ or length > _MAX_PAYLOAD:
+        raise HarnessFault(f"the shim answered garbage: message kind {kind:#x} of {length} bytes")
+    return Kind(kind), length
+
+
+def _name(text: str, length: int) -> bytes:
+    raw = text.encode("ascii")
+    if len(raw) > length:
+        raise HarnessFault(f"the name {text!r} is longer than the {length} bytes that the protocol gives it")
+    return raw
+
+
+def encode_open(
+    mode: str,
+    symbol: str,
+    *,
+    cipher: str,
+    hide: int,
+    watch: Watch,
+    batch_capacity: int,
+    result_capacity: int,
+    fds: tuple[int, int],
+) -> bytes:
+    """OPEN. ``symbol`` names a leaf, or a provider's session, which ``cipher`` is for.
+
+    ``fds`` are the batch's and the results' descriptors in the shim, or (-1, -1) for inline.
+    """
+    payload = _OPEN.pack(
+        _name(mode, 32), _name(symbol, 64), _name(cipher, 32), hide, int(watch), batch_capacity, result_capacity, *fds
+    )
+    return encode_message(Kind.OPEN, payload)
+
+
+def encode_run(first_case: int, num_cases: int, flags: RunFlag, batch: bytes | memoryview = b"") -> bytes:
+    """RUN, with the batch behind it when ``flags`` has INLINE."""
+    return encode_message(Kind.RUN, _RUN.pack(first_case, num_cases, int(flags)) + bytes(batch))
+
+
+def encode_bare(num_messages: int, message_len: int, messages_per_key: int) -> bytes:
+    """BARE."""
+    return encode_message(Kind.BARE, _BARE.pack(num_messages, message_len, messages_per_key, 0))
+
+
+_HELLO_TYPES: Mapping[str, type] = {
+    "protocol": int, "arch": str, "byte_order": str, "word_bits": int, "page_len": int, "transports": list,
+    "max_message_len": int, "num_slots": int, "features": list, "watchers": list, "implementations": list,
+    "modes": list,
+}  # fmt: skip
+
+
+def decode_hello(payload: bytes) -> Hello:
+    """Read HELLO, strictly."""
+    try:
+        fields = json.loads(payload.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise HarnessFault(f"the shim's hello is no JSON: {error}") from error
+    if not isinstance(fields, dict) or set(fields) != set(_HELLO_TYPES):
+        raise HarnessFault(f"the shim's hello has other fields than {', '.join(_HELLO_TYPES)}")
+    for name, kind in _HELLO_TYPES.items():
+        value = fields[name]
+        if type(value) is not kind or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
+            raise HarnessFault(f"the shim's hello says {name} = {value!r}, which is no {kind.__name__}")
+    if fields["protocol"] != PROTOCOL_VERSION:
+        raise HarnessFault(f"the shim speaks protocol version {fields['protocol']}, this engine {PROTOCOL_VERSION}")
+    return Hello(
+        **{name: fields[name] for name, kind in _HELLO_TYPES.items() if kind is not list},
+        transports=tuple(fields["transports"]),
+        features=frozenset(fields["features"]),
+        watchers=frozenset(fields["watchers"]),
+        implementations=tuple(fields["implementations"]),
+        modes=tuple(fields["modes"]),
+    )
+
+
+def decode_opened(payload: bytes) -> Opened:
+    """Read OPENED."""
+    if len(payload) < _OPENED.size:
+        raise HarnessFault(f"OPENED has {len(payload)} bytes, fewer than {_OPENED.size}")
+    status, block_len, ways, num_paths = _OPENED.unpack_from(payload)
+    if status > 1 or len(payload) != _OPENED.size + num_paths * _PATH_NAME_LEN:
+        raise HarnessFault(f"OPENED has status {status} and {len(payload)} bytes for {num_paths} paths")
+    names = [
+        payload[_OPENED.size + i * _PATH_NAME_LEN :][:_PATH_NAME_LEN].rstrip(b"\0").decode("ascii", "replace")
+        for i in range(num_paths)
+    ]
+    return Opened(status == 1, block_len, ways, tuple(names))
+
+
+def decode_done(payload: bytes) -> Done:
+    """Read DONE; what follows the fixed part are inline results."""
+    fixed = _DONE.size + 8 * NUM_CLASSES
+    if len(payload) < fixed:
+        raise HarnessFault(f"DONE has {len(payload)} bytes, fewer than {fixed}")
+    next_case, reason, zero, cpu_ns, num_calls = _DONE.unpack_from(payload)
+    if reason not in Reason._value2member_map_ or zero != 0:
+        raise HarnessFault(f"DONE gives reason {reason} and {zero} as zero: allowed are 0 or 1 and 0")
+    taken = struct.unpack_from(f"<{NUM_CLASSES}Q", payload, _DONE.size)
+    return Done(next_case, Reason(reason), cpu_ns, num_calls, taken, payload[fixed:])
+
+
+def decode_timed(payload: bytes) -> tuple[int, int]:
+    """Read TIMED: CPU time in ns and a digest of the output."""
+    if len(payload) != 16:
+        raise HarnessFault(f"TIMED has {len(payload)} bytes, not 16")
+    cpu_ns, digest = struct.unpack("<QQ", payload)
+    return cpu_ns, digest
