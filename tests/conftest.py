@@ -43,6 +43,7 @@ _MODE = """name = "{name}"
 title = "{name}"
 standard = "none"
 split = "block"
+serial = false
 partial = "refused"
 min_len_blocks = 0
 iv = "none"
