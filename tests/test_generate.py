@@ -50,7 +50,7 @@ GOLDEN = {
     "cfb": ("8b80337fc62a9868", "f500230662724ed8"),
     "cmac": ("a7456444e2d03b4e", "9be776897b52a693"),
     "ctr": ("29410614e908cfa1", "97982641dd195514"),
-    "ctr_8": ("b97f7e47eb06dbeb", "47e4bd8a2857aac5"),
+    "ctr_8": ("734a04e4c2482c85", "3071bb3db0a087f6"),
     "ctr_any_key": ("bba5607dc26724d8", "ab1dbebd2f5771f4"),
     "cts_cbc": ("c4a06cfe81980b5a", "040dc3a2c882df94"),
     "ecb": ("e9d14f2b072a7420", "5bfc460ac34eaba1"),

@@ -148,3 +148,15 @@ def test_associated_data_has_the_lengths_where_headers_change_and_few_long_ones(
     assert steer.LONGEST_AAD == 0x10000
     for length in (0, 1, 13, 14, 15, 16, 17, 29, 30, 31, 32, 33):
         assert (lens == length).mean() > 0.05
+
+
+def test_neighbouring_parts_of_a_key_are_made_alike() -> None:
+    words = Draws("0" * 16, 0).words(4000)
+    keys = Draws("0" * 16, 1).data(4000 * 24).reshape(4000, 24).copy()
+    before = keys.copy()
+    steer.steer_parts(words, keys, 24, 3)
+    first, second = (keys[:, :8] == keys[:, 8:16]).all(1), (keys[:, 8:16] == keys[:, 16:]).all(1)
+    assert 150 < first.sum() < 350
+    assert 150 < second.sum() < 350
+    alike = first | second
+    assert (keys[~alike] == before[~alike]).all()

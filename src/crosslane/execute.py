@@ -168,7 +168,7 @@ class Executor:
         record["symptom"] = 0
         record["buffer"] = 0
         record["signal"] = max(0, -died.returncode)
-        record["op"] = int(view.header[2])
+        record["op"] = min(int(view.header[2]), len(self._view().statuses))
         record["offset"] = 0
         record["registers"] = 0
         record["pc"] = 0

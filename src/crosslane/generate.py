@@ -20,6 +20,8 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _NUM_SLOTS = 4
+_DEGENERATE_PARTS = 3
+"""The policy ``degenerate`` compares the three keys of a triple cipher."""
 _SPARE_LEN = 3
 """Illegal keys and ivs go this many bytes beyond the longest legal one."""
 _SHORT_COUNTER_LEN = 0xFFFF
@@ -174,6 +176,8 @@ class _Writer:
         blob = self.draws.data(data_at + pool_len)
         keys = blob[:iv_at].reshape(num_keys, key_stride)
         steer.steer_keys(key_words[1], keys, key_lens)
+        if "degenerate" in manifest.policies:
+            steer.steer_parts(key_words[1], keys, max(manifest.key_lens), _DEGENERATE_PARTS)
         self._steer_ivs(blob[iv_at:data_at].view(np.uint64).reshape(num_messages, iv_stride // 8))
         self._write_setkeys(key_lens, key_stride)
         self._write_setivs(iv_at, iv_stride)

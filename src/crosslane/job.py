@@ -16,7 +16,7 @@ from crosslane import campaign
 from crosslane.checks import load_checks
 from crosslane.isa import host_arch
 from crosslane.model import Registry
-from crosslane.plan import Counts, RunPlan, Selection, make_plans
+from crosslane.plan import Counts, RunPlan, Selection, make_plans, selected_cells
 from crosslane.records import AlgorithmResult
 from crosslane.report import print_report
 from crosslane.results import RESULT_VERSION, RunResult, exit_status, write_json
@@ -47,6 +47,7 @@ class Job:
 def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str, ...]) -> int:
     """Plan, build, run, report; returns the exit status."""
     checks = load_checks(job.registry.root)
+    selected_cells(job.registry, job.selection)  # a mistyped name is said before the vectors are read
     vectors, notes = all_vectors(job.registry.root, imported=job.imported)
     plans = make_plans(
         job.registry,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schemas of ``cipher.toml``, ``mode.toml`` and ``impl.toml``, and their agreement with the folder around them."""
+"""The schemas of ``cipher.toml``, ``mode.toml``, ``impl.toml`` and ``provider.toml``, and their agreement with the folder around them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from crosslane.data import shown
 from crosslane.errors import BadInput
 from crosslane.isa import FEATURES
-from crosslane.model import Cipher, Implementation, Mode
+from crosslane.model import Cipher, Domain, Implementation, Mode, Provider
 from crosslane.names import DRIVER_PATTERN, WORD_PATTERN
 from crosslane.tomlread import Field, read_fields, read_toml
 
@@ -22,6 +22,7 @@ __all__ = [
     "read_cipher",
     "read_implementation",
     "read_mode",
+    "read_provider",
     "require_file",
     "subfolders",
 ]
@@ -29,6 +30,9 @@ __all__ = [
 CODE_SUFFIXES = (".c", ".S")
 SOURCE_SUFFIXES = (".c", ".S", ".h")
 _BLOCK_LENS = (8, 16)
+_DIRECTIONS = ("encrypt", "decrypt")
+_POLICIES = ("degenerate", "weak_subkey")
+_SOURCE_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.(c|S|h)"
 _NOT_CONTENT = ("__pycache__",)
 _TEXT = Field(kind="str", pattern=r"\S[^\n]*")
 
@@ -38,7 +42,7 @@ _CIPHER_FIELDS = {
     "standard": _TEXT,
     "block_len": Field(kind="int", allowed=_BLOCK_LENS),
     "key_lens": Field(kind="int", many=True, min_num=1, least=0),
-    "policies": Field(kind="str", many=True, allowed=("degenerate", "weak_subkey")),
+    "policies": Field(kind="str", many=True, allowed=_POLICIES),
 }
 
 _MODE_FIELDS = {
@@ -52,7 +56,7 @@ _MODE_FIELDS = {
     "iv": Field(kind="str", allowed=("none", "random", "counter", "index", "tweak", "nonce")),
     "iv_lens": Field(kind="int", many=True, least=0),
     "iv_out": Field(kind="str", allowed=("none", "next", "next_whole")),
-    "directions": Field(kind="str", many=True, min_num=1, allowed=("encrypt", "decrypt")),
+    "directions": Field(kind="str", many=True, min_num=1, allowed=_DIRECTIONS),
     "aad": Field(kind="bool"),
     "tag_lens": Field(kind="int", many=True, least=0),
     "num_keys": Field(kind="int", least=1),
@@ -66,11 +70,48 @@ _IMPL_FIELDS = {
     "features": Field(kind="str", many=True),
     "priority": Field(kind="int", least=0),
     "ways": Field(kind="int", least=1),
-    "sources": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.(c|S|h)"),
+    "sources": Field(kind="str", many=True, min_num=1, pattern=_SOURCE_PATTERN),
     "fused": Field(kind="str", many=True),
     "paths": Field(kind="str", many=True, min_num=1, pattern=f"({WORD_PATTERN}:)?{WORD_PATTERN}"),
     "constant_time": Field(kind="bool"),
     "description": _TEXT,
+}
+
+_PROVIDER_FIELDS = {
+    "name": Field(kind="str", pattern=DRIVER_PATTERN),
+    "title": _TEXT,
+    "packages": Field(kind="str", many=True, min_num=1, pattern=r"[a-z0-9][a-z0-9.+-]+"),
+    "headers": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9_]+(/[A-Za-z0-9_.-]+)?\.h"),
+    "libraries": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9_+-]+"),
+    "sources": Field(kind="str", many=True, min_num=1, pattern=_SOURCE_PATTERN),
+}
+
+# A table [cipher.NAME]: how much of a cipher the library takes.
+_PROVIDER_CIPHER_FIELDS = {
+    "key_lens": Field(kind="int", many=True, min_num=1, least=0, optional=True),
+    "refuses_keys": Field(kind="bool", optional=True),
+}
+
+# A table [[algorithm]]; what is optional is as the mode has it.
+_DOMAIN_FIELDS = {
+    "mode": Field(kind="str", pattern=WORD_PATTERN),
+    "ciphers": Field(kind="str", many=True, min_num=1, pattern=WORD_PATTERN),
+    "refusals": Field(kind="str", many=True, allowed=("key", "iv", "tag", "data")),
+    "observes_iv": Field(kind="bool"),
+    "clone": Field(kind="bool"),
+    "releases_plaintext": Field(kind="bool", optional=True),
+    "directions": Field(kind="str", many=True, min_num=1, allowed=_DIRECTIONS, optional=True),
+    "iv_lens": Field(kind="int", many=True, min_num=1, least=1, optional=True),
+    "tag_lens": Field(kind="int", many=True, min_num=1, least=1, optional=True),
+    "split": Field(kind="str", allowed=("byte", "block", "none"), optional=True),
+    "min_len": Field(kind="int", least=0, optional=True),
+    "max_len": Field(kind="int", least=1, optional=True),
+    "empty": Field(kind="bool", optional=True),
+    "equal_keys": Field(kind="bool", optional=True),
+    "policies": Field(kind="str", many=True, allowed=_POLICIES, optional=True),
+    "always_policies": Field(kind="str", many=True, allowed=_POLICIES, optional=True),
+    "reinit": Field(kind="bool", optional=True),
+    "in_place": Field(kind="bool", optional=True),
 }
 
 
@@ -152,6 +193,115 @@ def read_implementation(
     return Implementation(
         cipher=str(cipher), symbol=f"{cipher}_{folder.name}", sources=sources, folder=folder, origin=origin, **values
     )
+
+
+def read_provider(folder: Path, *, ciphers: Sequence[Cipher], modes: Sequence[Mode]) -> Provider:
+    """Read ``provider.toml`` and see that its sources exist and that its domains lie within ours.
+
+    Raises ``BadInput``.
+    """
+    path = require_file(folder / "provider.toml", f"add it, with an adapter, or remove the folder {folder.name}")
+    content = read_toml(path)
+    cipher_tables, algorithms = content.pop("cipher", {}), content.pop("algorithm", [])
+    values = read_fields(path, content, _PROVIDER_FIELDS)
+    if values["name"] != folder.name:
+        raise BadInput(
+            f"{shown(path)}: name is {values['name']!r}; allowed is its folder's name, {folder.name!r}; rename one"
+        )
+    if not isinstance(cipher_tables, dict) or not isinstance(algorithms, list) or not algorithms:
+        raise BadInput(
+            f"{shown(path)}: the domain is missing; add a table [[algorithm]] for each mode that the library has, and "
+            "[cipher.NAME] where it takes less of a cipher than others"
+        )
+    limits = _read_cipher_limits(path, cipher_tables, ciphers)
+    domains = [
+        domain for table in algorithms for domain in _read_domains(path, table, limits, ciphers=ciphers, modes=modes)
+    ]
+    named = [(domain.mode, domain.cipher) for domain in domains]
+    for mode, cipher in named:
+        if named.count((mode, cipher)) > 1:
+            raise BadInput(f"{shown(path)}: {mode}({cipher}) stands in two tables [[algorithm]]; remove it from one")
+    names = values.pop("sources")
+    sources = tuple(
+        require_file(folder / name, f"{shown(path)} lists it; add the file or remove the entry") for name in names
+    )
+    ordered = tuple(sorted(domains, key=lambda domain: (domain.mode, domain.cipher)))
+    return Provider(folder=folder, sources=sources, domains=ordered, **values)
+
+
+def _read_cipher_limits(path: Path, tables: dict[str, Any], ciphers: Sequence[Cipher]) -> dict[str, dict[str, Any]]:
+    """The tables [cipher.NAME]: by cipher, what the library takes of it."""
+    limits: dict[str, dict[str, Any]] = {}
+    known = {cipher.name: cipher for cipher in ciphers}
+    for name, table in tables.items():
+        where = f"[cipher.{name}]"
+        if name not in known or not isinstance(table, dict):
+            raise BadInput(f"{shown(path)}: {where}: no such cipher; allowed are {', '.join(known)}; rename the table")
+        limits[name] = read_fields(path, table, _PROVIDER_CIPHER_FIELDS, where=where)
+        _require_within(f"{shown(path)}: {where}: key_lens", limits[name].get("key_lens", ()), known[name].key_lens)
+    return limits
+
+
+def _require_within(place: str, values: Sequence[object], allowed: Sequence[object]) -> None:
+    for value in values:
+        if value not in allowed:
+            raise BadInput(f"{place} has {value!r}; allowed are {', '.join(map(str, allowed)) or 'none'}; correct it")
+
+
+def _read_domains(
+    path: Path, table: Any, limits: dict[str, dict[str, Any]], *, ciphers: Sequence[Cipher], modes: Sequence[Mode]
+) -> list[Domain]:
+    """One table [[algorithm]]: a domain for each of its ciphers."""
+    if not isinstance(table, dict):
+        raise BadInput(f"{shown(path)}: algorithm holds {table!r}; write each as a table [[algorithm]]")
+    where = f"[[algorithm]] {table.get('mode', '')}"
+    values = read_fields(path, table, _DOMAIN_FIELDS, where=where)
+    place = f"{shown(path)}: {where}: "
+    known_modes, known_ciphers = {mode.name: mode for mode in modes}, {cipher.name: cipher for cipher in ciphers}
+    _require_within(f"{place}mode", [values["mode"]], list(known_modes))
+    _require_within(f"{place}ciphers", values["ciphers"], list(known_ciphers))
+    mode = known_modes[values.pop("mode")]
+    domains = []
+    for name in values.pop("ciphers"):
+        cipher = known_ciphers[name]
+        if cipher.block_len not in mode.block_lens:
+            raise BadInput(
+                f"{place}ciphers has {name!r}, whose blocks have {cipher.block_len} bytes; {mode.name} allows "
+                f"{', '.join(map(str, mode.block_lens))}; remove it"
+            )
+        domains.append(_domain(place, mode, cipher, values, limits.get(name, {})))
+    return domains
+
+
+def _domain(place: str, mode: Mode, cipher: Cipher, values: dict[str, Any], limit: dict[str, Any]) -> Domain:
+    """A domain from what a table says and, where it says nothing, from mode and cipher."""
+    refusals = tuple(kind for kind in values["refusals"] if kind != "key" or limit.get("refuses_keys", True))
+    found = {
+        "directions": mode.directions,
+        "iv_lens": tuple(length or cipher.block_len for length in mode.iv_lens),
+        "tag_lens": tuple(length or cipher.block_len for length in mode.tag_lens),
+        "split": mode.split,
+        "min_len": mode.min_len_blocks * cipher.block_len,
+        "max_len": 0,
+        "empty": mode.min_len_blocks == 0,
+        "equal_keys": True,
+        "policies": (),
+        "always_policies": (),
+        "reinit": True,
+        "in_place": True,
+        "releases_plaintext": False,
+    }
+    for key in ("directions", "iv_lens", "tag_lens"):
+        _require_within(f"{place}{key}", values.get(key, ()), found[key])  # type: ignore[arg-type]
+    for key in ("policies", "always_policies"):
+        _require_within(f"{place}{key}", values.get(key, ()), cipher.policies)
+    if mode.aad and "releases_plaintext" not in values:
+        raise BadInput(f"{place}the key 'releases_plaintext' is missing; add it, since {mode.name} compares tags")
+    finer = ("none", "block", "byte")
+    if finer.index(values.get("split", "none")) > finer.index(mode.split):
+        raise BadInput(f"{place}split is {values['split']!r}, finer than the mode's own; allowed is {mode.split!r}")
+    merged: dict[str, Any] = {**found, **values, "refusals": refusals}
+    return Domain(mode=mode.name, cipher=cipher.name, key_lens=limit.get("key_lens", cipher.key_lens), **merged)
 
 
 def _check_features(path: Path, isa: str, features: Sequence[str]) -> None:

@@ -11,10 +11,12 @@ __all__ = [
     "Algorithm",
     "Cell",
     "Cipher",
+    "Domain",
     "Implementation",
     "Isa",
     "Lane",
     "Mode",
+    "Provider",
     "Registry",
 ]
 
@@ -99,6 +101,63 @@ class Implementation:
 
 
 @dataclass(frozen=True)
+class Domain:
+    """What a provider computes of one algorithm, and how much of it shows through the library's public interface.
+
+    Lengths in bytes. ``key_lens`` are of one cipher key, ``iv_lens`` and ``tag_lens`` what is taken of the mode's.
+    ``split`` is where a message may be cut into updates, ``min_len`` the least length of a message, ``max_len`` the
+    greatest (0: none); ``empty`` whether a message may have no data. ``equal_keys``: whether a mode with two keys takes
+    them equal. ``policies`` can be asked for, ``always_policies`` are in force whether asked for or not. ``refusals``
+    are the kinds of illegal lengths that the library refuses itself, where and as the contract says: ``key`` ``iv``
+    ``tag`` ``data``; the others lie outside the domain. ``observes_iv``: the running iv can be read.
+    ``releases_plaintext``: plaintext comes out before the tag is compared. ``clone``: a context can be copied within a
+    message.
+    """
+
+    mode: str
+    cipher: str
+    directions: tuple[str, ...]
+    key_lens: tuple[int, ...]
+    iv_lens: tuple[int, ...]
+    tag_lens: tuple[int, ...]
+    split: Literal["byte", "block", "none"]
+    min_len: int
+    max_len: int
+    empty: bool
+    equal_keys: bool
+    policies: tuple[str, ...]
+    always_policies: tuple[str, ...]
+    refusals: tuple[str, ...]
+    observes_iv: bool
+    releases_plaintext: bool
+    clone: bool
+    reinit: bool
+    in_place: bool
+
+
+@dataclass(frozen=True)
+class Provider:
+    """An external library behind an adapter (``impls/providers/<name>/provider.toml``).
+
+    ``packages`` are Debian's, ``headers`` public ones (``openssl/evp.h``), ``libraries`` names for the linker
+    (``crypto``). ``domains`` has one entry for each algorithm, sorted by mode and cipher.
+    """
+
+    name: str
+    title: str
+    packages: tuple[str, ...]
+    headers: tuple[str, ...]
+    libraries: tuple[str, ...]
+    sources: tuple[Path, ...]
+    domains: tuple[Domain, ...]
+    folder: Path
+
+    def domain(self, mode: str, cipher: str) -> Domain | None:
+        """The domain of an algorithm; ``None`` where the library does not have it."""
+        return next((item for item in self.domains if (item.mode, item.cipher) == (mode, cipher)), None)
+
+
+@dataclass(frozen=True)
 class Lane:
     """One execution configuration (a table of ``ci/lanes.toml``).
 
@@ -157,3 +216,4 @@ class Registry:
     implementations: tuple[Implementation, ...]
     lanes: tuple[Lane, ...]
     root: Path = Path()
+    providers: tuple[Provider, ...] = ()

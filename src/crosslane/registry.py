@@ -12,11 +12,26 @@ from typing import TypeVar
 from crosslane.data import shown
 from crosslane.errors import BadInput
 from crosslane.lanes import lanes_for_host, load_lanes
-from crosslane.metadata import check_third_party, read_cipher, read_implementation, read_mode, subfolders
-from crosslane.model import Algorithm, Cell, Cipher, Implementation, Mode, Registry
+from crosslane.metadata import (
+    check_third_party,
+    read_cipher,
+    read_implementation,
+    read_mode,
+    read_provider,
+    subfolders,
+)
+from crosslane.model import Algorithm, Cell, Cipher, Implementation, Mode, Provider, Registry
 from crosslane.names import unknown_name
 
-__all__ = ["cells", "cipher_named", "implementation_named", "load_registry", "mode_named", "scan_registry"]
+__all__ = [
+    "cells",
+    "cipher_named",
+    "implementation_named",
+    "load_registry",
+    "mode_named",
+    "provider_named",
+    "scan_registry",
+]
 
 _T = TypeVar("_T")
 
@@ -65,7 +80,8 @@ def scan_registry(
     ]
     for folder in impls_dirs:
         implementations += _scan_third_party(problems, folder, [cipher.name for cipher in ciphers], known)
-    _check_unique(problems, implementations)
+    providers = _scan_providers(problems, root / "impls" / "providers", ciphers, modes)
+    _check_unique(problems, [*implementations, *providers])
     lanes = problems.keep(lambda: load_lanes(root / "ci" / "lanes.toml", host=host))
     registry = Registry(
         ciphers=tuple(sorted(ciphers, key=lambda cipher: cipher.name)),
@@ -73,6 +89,7 @@ def scan_registry(
         implementations=tuple(sorted(implementations, key=lambda item: (item.cipher, item.driver))),
         lanes=tuple(sorted(lanes[0], key=lambda lane: lane.name)) if lanes else (),
         root=root,
+        providers=tuple(sorted(providers, key=lambda provider: provider.name)),
     )
     return registry, problems.found
 
@@ -88,6 +105,15 @@ def _scan_implementations(
     return _scan_folders(
         problems, parent, lambda folder: read_implementation(folder, cipher=cipher, origin=origin, modes=modes)
     )
+
+
+def _scan_providers(
+    problems: _Problems, parent: Path, ciphers: Sequence[Cipher], modes: Sequence[Mode]
+) -> list[Provider]:
+    """Providers are optional: a tree without the folder has none."""
+    if not parent.is_dir():
+        return []
+    return _scan_folders(problems, parent, partial(read_provider, ciphers=ciphers, modes=modes))
 
 
 def _scan_third_party(

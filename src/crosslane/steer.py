@@ -20,6 +20,7 @@ __all__ = [
     "steer_aad_lens",
     "steer_counters",
     "steer_keys",
+    "steer_parts",
     "steer_pieces",
 ]
 
@@ -137,6 +138,14 @@ def steer_keys(words: U64, keys: NDArray[np.uint8], key_lens: Ints) -> None:
     keys[single] = 0
     bit = below(words[single], 32, key_lens[single] * 8)
     keys[single, bit // 8] = (1 << (bit % 8)).astype(np.uint8)
+
+
+def steer_parts(words: U64, keys: NDArray[np.uint8], key_len: int, num_parts: int) -> None:
+    """Make neighbouring parts of one key in eight alike, which the policy ``degenerate`` refuses."""
+    kind, part = take_bits(words, 4, 4), key_len // num_parts
+    for index in range(1, num_parts):
+        chosen = kind == index
+        keys[chosen, index * part : (index + 1) * part] = keys[chosen, (index - 1) * part : index * part]
 
 
 def steer_pieces(manifest: Manifest, lengths: Ints, num_pieces: Ints, words: U64) -> Ints:
