@@ -41,6 +41,15 @@ CROSS_PACKAGES = {
     "x86_64": ("aarch64", "gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"),
     "aarch64": ("x86_64", "gcc-x86-64-linux-gnu", "libc6-dev-amd64-cross"),
 }
+PORTABLE_PACKAGES = (
+    ("s390x", "s390x-linux-gnu-gcc", "gcc-s390x-linux-gnu", "libc6-dev-s390x-cross"),
+    ("ppc64", "powerpc64-linux-gnu-gcc", "gcc-powerpc64-linux-gnu", "libc6-dev-ppc64-cross"),
+    ("i386", "i686-linux-gnu-gcc", "gcc-i686-linux-gnu", "libc6-dev-i386-cross"),
+    ("armhf", "arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf", "libc6-dev-armhf-cross"),
+    ("riscv64", "riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu", "libc6-dev-riscv64-cross"),
+)
+"""Of each portable lane: architecture, compiler, the package of the compiler, the package of the C library."""
+EMULATORS = tuple(f"qemu-{name}" for name in ("x86_64", "aarch64", "s390x", "ppc64", "i386", "arm", "riscv64"))
 KNOWN_SYSTEMS = ("debian 12", "debian 13", "ubuntu 24.04")
 
 
@@ -108,8 +117,16 @@ def needs(architecture: str) -> tuple[Need, ...]:
         Need("libc6-dev", "the host's C library", lambda: _finds_libc("gcc")),
         Need(cross_gcc, f"the compiler for {other}", lambda: _has_command(compiler)),
         Need(cross_libc, f"the C library for {other}", lambda: _finds_libc(compiler)),
-        Need("qemu-user", "runs the emulated lanes", lambda: all(map(_has_command, ("qemu-x86_64", "qemu-aarch64")))),
+        *(need for packages in PORTABLE_PACKAGES for need in _portable_needs(*packages)),
+        Need("qemu-user", "runs the emulated lanes", lambda: all(map(_has_emulator, EMULATORS))),
         Need("python3-venv", "makes virtual environments", _has_ensurepip),
+    )
+
+
+def _portable_needs(arch: str, compiler: str, gcc: str, libc: str) -> tuple[Need, Need]:
+    return (
+        Need(gcc, f"the compiler for {arch}", lambda: _has_command(compiler)),
+        Need(libc, f"the C library for {arch}", lambda: _finds_libc(compiler)),
     )
 
 
@@ -228,6 +245,11 @@ def _path() -> str:
 
 def _has_command(name: str) -> bool:
     return shutil.which(name) is not None
+
+
+def _has_emulator(name: str) -> bool:
+    """Dynamic or static, as ``crosslane`` takes them."""
+    return _has_command(name) or _has_command(f"{name}-static")
 
 
 def _has_ensurepip() -> bool:

@@ -163,7 +163,7 @@ class Planted:
         cell = replace(
             template.cells[0],
             cell=Cell(template.algorithm, implementation.driver, lane_name),
-            implementation=implementation,
+            needed_features=implementation.features,
             arch=lane.arch,
             native=lane.runner == "native",
             paths=implementation.paths,

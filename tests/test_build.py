@@ -14,16 +14,23 @@ import pytest
 
 from crosslane.build import build_lanes, build_launcher, build_shim, trust_groups
 from crosslane.buildcache import cache_folder, cached, digest, entry_path, scratch, store
+from crosslane.buildplan import plan_shim
 from crosslane.compiling import Compilers, included_files
+from crosslane.data import data_root
 from crosslane.errors import BadInput, HarnessFault
-from crosslane.isa import host_arch
-from crosslane.lanes import lane_named
+from crosslane.isa import PORTABLE_ARCHES, host_arch
+from crosslane.lanes import lane_named, load_lanes
 from crosslane.model import Lane, Registry
 from crosslane.registry import implementation_named, load_registry
-from crosslane.toolchain import runner_command
+from crosslane.toolchain import find_toolchain, runner_command
 
 HOST = host_arch()
 OTHER = "aarch64" if HOST == "x86_64" else "x86_64"
+OF_OTHER_KINDS = [
+    lane.name
+    for lane in load_lanes(data_root() / "ci" / "lanes.toml")
+    if HOST in lane.hosts and (lane.arch in PORTABLE_ARCHES or lane.sanitized)
+]
 GENERIC = Path("impls") / "ciphers" / "toy" / "generic"
 
 
@@ -52,14 +59,25 @@ def build_generic(root: Path) -> Path:
     return build_shim(registry, native(registry), [implementation_named(registry, "toy-generic")])
 
 
-@pytest.mark.parametrize("name", [f"{HOST}_native", f"{OTHER}_qemu_max", f"{OTHER}_qemu_" + "*"])
+@pytest.mark.parametrize("name", [f"{HOST}_native", f"{OTHER}_qemu_max", f"{OTHER}_qemu_" + "*", *OF_OTHER_KINDS])
 def test_a_shim_says_what_it_was_built_with(fake_root: Path, name: str) -> None:
     registry = load_registry(fake_root)
     lane = next(lane for lane in registry.lanes if lane.name.startswith(name.rstrip("*")))
     programs = build_lanes(registry, [lane])[lane.name]
-    special = {"x86_64": "toy-avx2-x86_64 toy toy_x86_64_avx2", "aarch64": "toy-ce toy toy_aarch64_ce"}[lane.arch]
+    special = {"x86_64": "toy-avx2-x86_64 toy toy_x86_64_avx2 1way 0", "aarch64": "toy-ce toy toy_aarch64_ce 1way 0"}
     assert len(programs) == 1
-    assert run(programs[0].path, lane) == [f"{special} 1way 0", "toy-generic toy toy_generic 1way 1", "ecb", "wide"]
+    lines = run(programs[0].path, lane)
+    assert lines[-3:] == ["toy-generic toy toy_generic 1way 1", "ecb", "wide"]
+    assert lines[:-3] == ([special[lane.arch]] if lane.arch in special else [])
+
+
+def test_a_sanitizer_watches_the_code_under_test_and_not_the_shim(fake_root: Path) -> None:
+    registry = load_registry(fake_root)
+    lane = lane_named(registry.lanes, "x86_64_asan")
+    program = plan_shim(registry, lane, [implementation_named(registry, "toy-generic")], find_toolchain(HOST))
+    watched = {unit.name for unit in program.units if "-fsanitize=address" in unit.flags}
+    assert watched == {"toy_generic", "mode_ecb", "mode_wide"}
+    assert "-static" not in program.link_flags
 
 
 def test_a_third_party_gets_a_program_of_its_own(fake_root: Path, third_party: Path) -> None:

@@ -10,6 +10,7 @@ from crosslane.errors import BadInput, MissingTool
 from crosslane.isa import feature_flags
 from crosslane.lanes import lane_named, lanes_for_host, load_lanes
 from crosslane.model import Registry
+from crosslane.stations import memory_limit
 from crosslane.toolchain import find_qemu, find_toolchain, runner_command
 
 GOOD = """[x86_64_native]
@@ -19,11 +20,14 @@ runner = "native"
 cpu = ""
 compiler = "gcc"
 opt = "-O2"
+sanitizer = "none"
 hosts = ["x86_64"]
 hides = []
 gate = true
 full = ["x86_64"]
 """
+EMULATED = "x86_64_qemu_max x86_64_qemu_nehalem aarch64_qemu_max aarch64_qemu_cortex_a57"
+PORTABLE = "s390x_qemu ppc64_qemu i386_qemu armhf_qemu riscv64_qemu"
 
 
 def registry_for(host: str) -> Registry:
@@ -36,12 +40,12 @@ def registry_for(host: str) -> Registry:
     [
         (
             "x86_64",
-            "x86_64_native x86_64_qemu_max x86_64_qemu_nehalem aarch64_qemu_max aarch64_qemu_cortex_a57",
+            f"x86_64_native x86_64_asan x86_64_ubsan {EMULATED} {PORTABLE}",
             "x86_64_native aarch64_qemu_max",
         ),
         (
             "aarch64",
-            "aarch64_native x86_64_qemu_max x86_64_qemu_nehalem aarch64_qemu_max aarch64_qemu_cortex_a57",
+            f"aarch64_native {EMULATED} {PORTABLE}",
             "aarch64_native x86_64_qemu_max",
         ),
     ],
@@ -71,13 +75,19 @@ def test_an_unknown_lane_gets_the_nearest_names() -> None:
     ("old", "new", "message"),
     [
         ("[x86_64_native]", "[x86_64_native", r"malformed TOML: .*line 1"),
-        ('arch = "x86_64"', 'arch = "mips"', "arch has 'mips'; allowed are x86_64, aarch64"),
+        (
+            'arch = "x86_64"',
+            'arch = "mips"',
+            "arch has 'mips'; allowed are x86_64, aarch64, s390x, ppc64, i386, armhf, riscv64",
+        ),
         ('runner = "native"', 'runner = "docker"', "runner has 'docker'; allowed are native, qemu"),
         ('runner = "native"', 'runner = "qemu"', "cpu is empty; a qemu lane needs a CPU model"),
         ('cpu = ""', 'cpu = "max"', "a native lane has cpu"),
         ('cpu = ""', 'cpu = "max; rm"', "cpu has 'max; rm'; it must be of the form"),
         ('compiler = "gcc"', 'compiler = "tcc"', "compiler has 'tcc'; allowed are gcc"),
         ('opt = "-O2"', 'opt = "-Ofast"', "opt has '-Ofast'; allowed are -O0"),
+        ('sanitizer = "none"', 'sanitizer = ""', "sanitizer has ''; allowed are none, address, undefined"),
+        ('hosts = ["x86_64"]', 'hosts = ["s390x"]', "hosts has 's390x'; allowed are x86_64, aarch64"),
         ('hosts = ["x86_64"]', 'hosts = "x86_64"', "hosts is 'x86_64'; it must be a list"),
         ('hosts = ["x86_64"]', "hosts = []", r"hosts is \[\]; it needs 1 or more"),
         ('hosts = ["x86_64"]', 'hosts = ["aarch64"]', "a native lane has cpu"),
@@ -101,6 +111,14 @@ def test_a_bad_lane_is_one_sentence(tmp_path: Path, old: str, new: str, message:
     assert "\n" not in str(caught.value)
 
 
+def test_a_sanitizer_needs_a_native_lane(tmp_path: Path) -> None:
+    path = tmp_path / "lanes.toml"
+    emulated = GOOD.replace('"native"', '"qemu"').replace('cpu = ""', 'cpu = "max"')
+    path.write_text(emulated.replace('"none"', '"address"'))
+    with pytest.raises(BadInput, match='sanitizer has \'address\', which needs runner = "native"; write "none"'):
+        load_lanes(path, host="x86_64")
+
+
 def test_an_empty_and_a_missing_and_a_binary_file(tmp_path: Path) -> None:
     path = tmp_path / "lanes.toml"
     with pytest.raises(BadInput, match=r"lanes.toml: cannot be read \(No such file"):
@@ -122,6 +140,8 @@ def test_an_empty_and_a_missing_and_a_binary_file(tmp_path: Path) -> None:
         ("aarch64", ["neon", "aes", "pmull"], ["-march=armv8-a+aes"]),
         ("aarch64", ["sm4", "aes"], ["-march=armv8.2-a+aes+sm4"]),
         ("aarch64", ["sha3"], ["-march=armv8.2-a+sha3"]),
+        ("s390x", [], ["-march=z196"]),
+        ("i386", [], ["-march=i686", "-mtune=generic"]),
     ],
 )
 def test_flags_follow_from_features(arch: str, features: list[str], flags: list[str]) -> None:
@@ -138,6 +158,45 @@ def test_a_missing_tool_names_the_packages(tmp_path: Path, monkeypatch: pytest.M
         find_toolchain("x86_64", host="x86_64")
     with pytest.raises(MissingTool, match="install the package qemu-user "):
         find_qemu("aarch64")
+    with pytest.raises(MissingTool, match="the program qemu-arm is not installed, which the armhf qemu lanes need"):
+        find_qemu("armhf")
+
+
+@pytest.mark.parametrize(
+    ("arch", "packages"),
+    [
+        ("s390x", "gcc-s390x-linux-gnu libc6-dev-s390x-cross"),
+        ("ppc64", "gcc-powerpc64-linux-gnu libc6-dev-ppc64-cross"),
+        ("i386", "gcc-i686-linux-gnu libc6-dev-i386-cross"),
+        ("armhf", "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross"),
+        ("riscv64", "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross"),
+    ],
+)
+def test_a_missing_portable_compiler_names_its_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arch: str, packages: str
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingTool, match=f"which the {arch} lanes need; install the packages {packages} "):
+        find_toolchain(arch)
+
+
+def test_a_missing_sanitizer_library_is_a_missing_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "objcopy").write_text("#!/bin/sh\n")
+    (tmp_path / "gcc").write_text(
+        '#!/bin/sh\ncase "$1" in --version) echo gcc 1;; *libc.a) echo "$0";; *) echo libasan.so;; esac\n'
+    )
+    for name in ("gcc", "objcopy"):
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_toolchain("x86_64", host="x86_64").version == "gcc 1"
+    with pytest.raises(MissingTool, match=r"gcc's library libasan\.so is not installed"):
+        find_toolchain("x86_64", sanitizer="address", host="x86_64")
+
+
+def test_every_lane_of_portable_code_is_limited_in_memory() -> None:
+    lanes = {lane.name: memory_limit(lane) for lane in registry_for("x86_64").lanes}
+    assert [name for name, limit in lanes.items() if limit is None] == ["x86_64_asan"]
+    assert {name for name, limit in lanes.items() if (limit or 0) > 4 << 30} == {"i386_qemu", "armhf_qemu"}
 
 
 def test_a_broken_compiler_and_a_missing_library_are_missing_tools(

@@ -13,6 +13,9 @@ import prepare
 import pytest
 import steps
 
+from crosslane.lanes import load_lanes
+from crosslane.toolchain import emulator_name, packages_for
+
 ROOT = Path(__file__).resolve().parents[1]
 DEBIAN = "debian 12"
 
@@ -68,7 +71,19 @@ def test_an_unknown_architecture_is_refused() -> None:
 )
 def test_each_host_gets_the_compiler_of_the_other(architecture: str, compiler: str, libc: str) -> None:
     packages = [wanted.package for wanted in prepare.needs(architecture)]
-    assert packages == ["gcc", "libc6-dev", compiler, libc, "qemu-user", "python3-venv"]
+    portable = [name for _, _, *names in prepare.PORTABLE_PACKAGES for name in names]
+    assert packages == ["gcc", "libc6-dev", compiler, libc, *portable, "qemu-user", "python3-venv"]
+
+
+def test_set_up_installs_what_every_lane_needs() -> None:
+    lanes = load_lanes(ROOT / "ci" / "lanes.toml")
+    for host in ("x86_64", "aarch64"):
+        packages = {wanted.package for wanted in prepare.needs(host)}
+        for lane in lanes:
+            if host in lane.hosts:
+                assert packages.issuperset(packages_for(lane.arch, host=host)), lane.name
+    emulators = {emulator_name(lane.arch) for lane in lanes if lane.runner == "qemu"}
+    assert emulators == set(prepare.EMULATORS)
 
 
 @pytest.mark.parametrize(

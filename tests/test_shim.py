@@ -32,7 +32,7 @@ VOID = {
     "endless": "answered garbage: message kind 0x81 of 1099511627776 bytes",
     "cut_short": "the shim ended with status 0",
     "other_block": "says block_len 8, but cipher.toml says 16",
-    "other_paths": "OPENED has status 0 and 48 bytes for 3 paths",
+    "other_paths": "OPENED has status 0 and 56 bytes for 3 paths",
     "other_status": "OPENED has status 9",
     "dies_when_opened": "ended between two batches",
     "beyond": "case 69 is next, of cases 0 to 64",

@@ -435,13 +435,16 @@ def test_done_is_read(
 
 
 def test_opened_is_read() -> None:
-    fixed = struct.pack("<IIII", 0, 16, 8, 2)
+    fixed = struct.pack("<IIIIQ", 0, 16, 8, 2, 0)
     names = b"8way".ljust(32, b"\0") + b"tail".ljust(32, b"\0")
     assert messages.decode_opened(fixed + names) == messages.Opened(False, 16, 8, ("8way", "tail"))
-    assert messages.decode_opened(struct.pack("<IIII", 1, 0, 0, 0)).declined
+    assert messages.decode_opened(struct.pack("<IIIIQ", 1, 0, 0, 0, 0)).declined
+    blind = messages.decode_opened(struct.pack("<IIIIQ", 0, 8, 1, 0, 28)).blind
+    assert blind == Watch.REGISTERS | Watch.CONTEXT | Watch.PATHS
     for broken in (
-        fixed, fixed + names[:-1], fixed + names + b"\0", fixed[:15], b"",
-        struct.pack("<IIII", 2, 16, 8, 0), struct.pack("<IIII", 0, 16, 8, 2**32 - 1) + names,
+        fixed, fixed + names[:-1], fixed + names + b"\0", fixed[:23], b"",
+        struct.pack("<IIIIQ", 2, 16, 8, 0, 0), struct.pack("<IIIIQ", 0, 16, 8, 2**32 - 1, 0) + names,
+        struct.pack("<IIIIQ", 0, 16, 8, 0, 32),
     ):  # fmt: skip
         with pytest.raises(HarnessFault, match="OPENED has"):
             messages.decode_opened(broken)
@@ -457,7 +460,7 @@ def test_timed_is_read() -> None:
 HELLO = messages.Hello(
     protocol=1, arch="x86_64", byte_order="little", word_bits=64, page_len=4096, transports=("mapped", "inline"),
     max_message_len=1 << 21, num_slots=4, features=frozenset({"aes", "avx"}), watchers=frozenset({"canary"}),
-    implementations=("sm4_generic",), modes=("ecb", "ctr"),
+    implementations=("sm4_generic",), libraries=("libtoy 1.2",), modes=("ecb", "ctr"),
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@
 #define MESSAGE_HEADER_LEN 16u
 #define DONE_LEN (32u + 8u * NUM_CLASSES)
 #define OPEN_LEN 168u
+#define OPENED_LEN 24u
 
 enum { MSG_OPEN = 0x01, MSG_RUN = 0x02, MSG_BARE = 0x03, MSG_HELLO = 0x81, MSG_OPENED = 0x82, MSG_DONE = 0x83 };
 enum { MSG_TIMED = 0x84, MSG_ERROR = 0xff };
@@ -126,6 +127,11 @@ static void say_hello(void)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%s\"", i == shim_implementations ? "" : ",",
                                  i->symbol);
     }
+    used += used < sizeof text ? (size_t)snprintf(text + used, sizeof text - used, "],\"libraries\":[") : 0;
+    for (size_t i = 0; shim_sessions[i] != NULL && used < sizeof text; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%s %s\"", i == 0 ? "" : ",",
+                                 shim_sessions[i]->driver, shim_sessions[i]->version());
+    }
     used += used < sizeof text ? (size_t)snprintf(text + used, sizeof text - used, "],\"modes\":[") : 0;
     for (size_t i = 0; shim_modes[i] != NULL && used < sizeof text; i++) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%s\"", i == 0 ? "" : ",", shim_modes[i]->name);
@@ -144,6 +150,16 @@ static const struct subject_leaf *find_leaf(const char *symbol, uint64_t hide, i
         if (strcmp(i->symbol, symbol) == 0) {
             *known = 1;
             return i->getter(features_detect() & ~hide);
+        }
+    }
+    return NULL;
+}
+
+static const struct subject_session *find_session(const char *driver)
+{
+    for (size_t i = 0; shim_sessions[i] != NULL; i++) {
+        if (strcmp(shim_sessions[i]->driver, driver) == 0) {
+            return shim_sessions[i];
         }
     }
     return NULL;
@@ -182,51 +198,52 @@ static void check_leaf(const struct subject_leaf *leaf)
 
 static void send_opened(uint32_t status)
 {
-    uint8_t answer[16 + MAX_PATHS * PATH_NAME_LEN] = {0};
+    uint8_t answer[OPENED_LEN + MAX_PATHS * PATH_NAME_LEN] = {0};
     store_le32(answer, status);
     if (status == 0) {
-        store_le32(answer + 4, subject.leaf.block_len);
-        store_le32(answer + 8, subject.leaf.ways);
+        store_le32(answer + 4, subject.block_len);
+        store_le32(answer + 8, subject.ways);
         store_le32(answer + 12, paths_count());
+        store_le64(answer + 16, subject.blind);
     }
     for (unsigned i = 0; status == 0 && i < paths_count(); i++) {
         if (strlen(paths_name(i)) >= PATH_NAME_LEN) {
             shim_fail("a path's name is longer than 31 characters");
         }
-        memcpy(answer + 16 + i * PATH_NAME_LEN, paths_name(i), strlen(paths_name(i)));
+        memcpy(answer + OPENED_LEN + i * PATH_NAME_LEN, paths_name(i), strlen(paths_name(i)));
     }
-    send_message(MSG_OPENED, answer, 16 + (status == 0 ? paths_count() : 0) * PATH_NAME_LEN);
+    send_message(MSG_OPENED, answer, OPENED_LEN + (status == 0 ? paths_count() : 0) * PATH_NAME_LEN);
 }
 
 static void do_open(uint64_t len)
 {
     uint8_t p[OPEN_LEN];
-    char mode[33] = {0}, symbol[65] = {0};
+    char mode[33] = {0}, symbol[65] = {0}, cipher[33] = {0};
     int known;
     if (len != OPEN_LEN || opened || read_all(p, sizeof p) != 0) {
         shim_fail(opened ? "OPEN came twice" : "OPEN has not 168 bytes");
     }
     memcpy(mode, p, 32);
     memcpy(symbol, p + 32, 64);
+    memcpy(cipher, p + 96, 32);
     subject.watch = (unsigned)load_le64(p + 136);
     batch_capacity = load_le64(p + 144);
     result_capacity = load_le64(p + 152);
     int batch_fd = (int)load_le32(p + 160), result_fd = (int)load_le32(p + 164);
     subject.mode = find_mode(mode);
+    const struct subject_session *session = find_session(symbol);
     const struct subject_leaf *leaf = find_leaf(symbol, load_le64(p + 128), &known);
-    if (!known || subject.mode == NULL) {
-        shim_fail(known ? "OPEN names a mode that this shim does not have"
-                        : "OPEN names an implementation that this shim does not have");
+    if ((!known && session == NULL) || subject.mode == NULL) {
+        shim_fail(subject.mode == NULL ? "OPEN names a mode that this shim does not have"
+                                       : "OPEN names an implementation that this shim does not have");
     }
-    if (leaf == NULL) {
+    if (session != NULL ? !driver_use_session(session, cipher) : leaf == NULL) {
         send_opened(1);
         return;
     }
-    check_leaf(leaf);
-    subject.bare = *leaf;
-    subject.leaf = *leaf;
-    if ((subject.watch & WATCH_REGISTERS) != 0) {
-        thunks_install(&subject.leaf);
+    if (leaf != NULL) {
+        check_leaf(leaf);
+        driver_use_leaf(leaf);
     }
     if ((subject.watch & WATCH_PATHS) != 0) {
         paths_init(symbol);
@@ -298,8 +315,10 @@ static void do_bare(uint64_t len)
 {
     uint8_t p[32], answer[16];
     uint64_t cpu_ns;
-    if (!opened || len != sizeof p || read_all(p, sizeof p) != 0 || load_le64(p + 8) > 65536 || load_le64(p + 16) == 0) {
-        shim_fail("BARE came before OPEN, has not 32 bytes, asks for more than 65536 bytes or no message a key");
+    if (!opened || subject.session != NULL || len != sizeof p || read_all(p, sizeof p) != 0 ||
+        load_le64(p + 8) > 65536 || load_le64(p + 16) == 0) {
+        shim_fail("BARE came before OPEN or for a library, has not 32 bytes, asks for more than 65536 bytes or no "
+                  "message a key");
     }
     store_le64(answer + 8, bare_run(load_le64(p), load_le64(p + 8), load_le64(p + 16), &cpu_ns));
     store_le64(answer, cpu_ns);

@@ -2,14 +2,12 @@
  * Runs cases: builds each buffer where the case wants it, calls the subject, looks at what it left behind. */
 #include "shim.h"
 
-struct subject subject;
 volatile int subject_running;
 
 enum stage { STAGE_EMPTY, STAGE_KEYED, STAGE_AAD, STAGE_DATA, STAGE_FINAL, STAGE_DONE };
 
 struct slot {
-    struct subject_message m;
-    struct subject_state state;
+    struct held h;
     enum stage stage;
     int placed;
     uint8_t ctx_copy[2][8192]; /* as the last accepted setkey left them, or the fill before it */
@@ -63,12 +61,12 @@ static int registers_changed(void)
 
 static unsigned num_contexts(void)
 {
-    return subject.mode->num_ctx;
+    return subject.num_ctx;
 }
 
 static void *context_of(const struct slot *s, unsigned i)
 {
-    return i == 0 ? s->m.ctx : s->m.ctx2;
+    return i == 0 ? s->h.m.ctx : s->h.m.ctx2;
 }
 
 /* A leaf's context belongs to setkey: whatever else writes to it has written where it may not. */
@@ -141,11 +139,8 @@ static void place_slot(unsigned slot, const struct test_case *c)
         memset(ctx[i], FILL_BYTE, subject.leaf.ctx_len);
         memset(s->ctx_copy[i], FILL_BYTE, subject.leaf.ctx_len);
     }
-    s->m.leaf = &subject.leaf;
-    s->m.ctx = ctx[0];
-    s->m.ctx2 = ctx[1];
-    s->m.state = &s->state;
-    s->m.iv = arena_place(arena_of(BUFFER_IV, slot), EDGE_MIDDLE, 0, subject.leaf.block_len, subject.watch);
+    driver_begin(&s->h, ctx[0], ctx[1], c->decrypting);
+    s->h.m.iv = arena_place(arena_of(BUFFER_IV, slot), EDGE_MIDDLE, 0, subject.block_len, subject.watch);
     s->stage = STAGE_EMPTY;
     s->placed = 1;
 }
@@ -161,7 +156,7 @@ static int run_setkey(struct slot *s, const struct test_case *c, const struct op
     uint8_t *key = arena_place(a, o->in_edge, o->in_align, o->in_len, subject.watch);
     memcpy(key, original, o->in_len);
     enter();
-    *status = (uint8_t)subject.mode->setkey(&s->m, key, o->in_len, c->policy);
+    *status = (uint8_t)driver_setkey(&s->h, key, o->in_len, c->policy);
     leave();
     if (*status == SUBJECT_OK) {
         s->stage = STAGE_KEYED;
@@ -185,18 +180,35 @@ static int run_setiv(struct slot *s, const struct test_case *c, const struct op 
     }
     uint8_t *iv = arena_place(a, o->in_edge, o->in_align, o->in_len, subject.watch);
     memcpy(iv, original, o->in_len);
-    s->m.iv = arena_place(arena_of(BUFFER_IV, o->slot), o->out_edge, o->out_align, subject.leaf.block_len,
-                          subject.watch);
-    memset(&s->state, 0, offsetof(struct subject_state, extra));
-    s->state.decrypting = c->decrypting;
-    s->state.lengths = (struct subject_lengths){o->aux0, o->aux1, c->tag_len};
+    s->h.m.iv = arena_place(arena_of(BUFFER_IV, o->slot), o->out_edge, o->out_align, subject.block_len,
+                            subject.watch);
+    memset(&s->h.state, 0, offsetof(struct subject_state, extra));
+    s->h.state.decrypting = c->decrypting;
+    s->h.state.lengths = (struct subject_lengths){o->aux0, o->aux1, c->tag_len};
     enter();
-    *status = (uint8_t)subject.mode->setiv(&s->m, iv, o->in_len);
+    *status = (uint8_t)driver_setiv(&s->h, iv, o->in_len);
     leave();
-    if (*status == SUBJECT_OK) {
-        s->stage = STAGE_AAD;
-    }
+    s->stage = *status == SUBJECT_OK ? STAGE_AAD : STAGE_KEYED;
     return input_changed(a, original) || canaries_changed(a) || canaries_changed(arena_of(BUFFER_IV, o->slot));
+}
+
+/* Where the library decrypts only against a tag, it is told the one that this message's tag operation will give it. */
+static void tell_tag(struct slot *s, const struct test_case *c, const struct op *o, uint32_t following)
+{
+    struct op later;
+    if (!driver_wants_tag() || !c->decrypting || o->kind != OP_SETIV || s->stage != STAGE_AAD) {
+        return;
+    }
+    for (uint32_t i = following; i < c->num_ops && batch_op(c->first_op + i, &later) == NULL; i++) {
+        if (later.kind == OP_TAG) {
+            enter();
+            (void)driver_expect(&s->h, batch.base + batch.blob_off + later.in_off, later.in_len);
+            leave();
+        }
+        if (later.kind == OP_TAG || later.kind == OP_SETIV) {
+            return;
+        }
+    }
 }
 
 static int run_aad(struct slot *s, const struct op *o, uint8_t *status)
@@ -214,17 +226,17 @@ static int run_aad(struct slot *s, const struct op *o, uint8_t *status)
     uint8_t *aad = arena_place(a, o->in_edge, o->in_align, o->in_len, subject.watch);
     memcpy(aad, original, o->in_len);
     enter();
-    *status = (uint8_t)subject.mode->aad(&s->m, aad, o->in_len);
+    *status = (uint8_t)driver_aad(&s->h, aad, o->in_len);
     leave();
     return input_changed(a, original) || canaries_changed(a);
 }
 
-static void observe_iv(const struct slot *s, const struct op *o, uint8_t status)
+static void observe_iv(struct slot *s, const struct op *o, uint8_t status)
 {
-    size_t block_len = subject.leaf.block_len;
+    size_t block_len = subject.block_len;
     uint8_t *to = batch.out + o->out_off + o->in_len;
-    if (status == SUBJECT_OK && subject.mode->iv_out_len(&s->m) == block_len) {
-        memcpy(to, s->m.iv, block_len);
+    if (status == SUBJECT_OK && driver_iv_out(&s->h)) {
+        memcpy(to, s->h.m.iv, block_len);
     } else {
         memset(to, 0, block_len);
     }
@@ -237,13 +249,13 @@ static uint8_t call_update(struct slot *s, const struct op *o, uint8_t *dst, con
         return SUBJECT_BAD_ORDER;
     }
     if ((subject.watch & WATCH_PATHS) != 0) {
-        paths_arm(paths_length_class(o->in_len, subject.leaf.block_len));
+        paths_arm(paths_length_class(o->in_len, subject.block_len));
     }
     enter();
-    int status = subject.mode->update(&s->m, dst, src, o->in_len, last);
+    int status = driver_update(&s->h, dst, src, o->in_len, last);
     for (uint64_t i = 1; i < o->aux0; i++) {
         num_calls++;
-        status = subject.mode->update(&s->m, dst, dst, o->in_len, last);
+        status = driver_update(&s->h, dst, dst, o->in_len, last);
     }
     leave();
     s->stage = status == SUBJECT_OK ? STAGE_DATA : s->stage;
@@ -258,6 +270,16 @@ static int run_absorb(struct slot *s, const struct op *o, const uint8_t *origina
     memcpy(src, original, o->in_len);
     *status = call_update(s, o, NULL, src);
     return input_changed(in, original) || canaries_changed(in);
+}
+
+/* What a library leaves in the output when it refuses is its own affair (some overwrite it): not observed. */
+static void refused_output(uint8_t *dst, const uint8_t *original, size_t len)
+{
+    if (original != NULL) {
+        memcpy(dst, original, len);
+    } else {
+        memset(dst, FILL_BYTE, len);
+    }
 }
 
 static int run_update(struct slot *s, const struct op *o, uint8_t *status)
@@ -282,6 +304,9 @@ static int run_update(struct slot *s, const struct op *o, uint8_t *status)
         memset(dst, FILL_BYTE, len);
     }
     *status = call_update(s, o, dst, src);
+    if (*status != SUBJECT_OK && subject.session != NULL) {
+        refused_output(dst, src == dst ? original : NULL, len);
+    }
     memcpy(batch.out + o->out_off, dst, len);
     released.begin = o->out_off < released.begin ? o->out_off : released.begin;
     released.end = o->out_off + len;
@@ -302,7 +327,7 @@ static int run_final(struct slot *s, uint8_t *status)
         return 0;
     }
     enter();
-    *status = (uint8_t)subject.mode->final(&s->m);
+    *status = (uint8_t)driver_final(&s->h);
     leave();
     s->stage = *status == SUBJECT_OK ? STAGE_FINAL : s->stage;
     return 0;
@@ -328,7 +353,7 @@ static int run_tag(struct slot *s, const struct test_case *c, const struct op *o
     }
     if (!refused) {
         enter();
-        *status = (uint8_t)subject.mode->tag(&s->m, tag, len);
+        *status = (uint8_t)driver_tag(&s->h, tag, len);
         leave();
         s->stage = STAGE_DONE;
     } else {
@@ -340,6 +365,19 @@ static int run_tag(struct slot *s, const struct test_case *c, const struct op *o
         withhold();
     }
     return (c->decrypting && input_changed(a, original)) || canaries_changed(a);
+}
+
+static int run_reinit(struct slot *s, uint8_t *status)
+{
+    if (s->stage == STAGE_EMPTY) {
+        *status = SUBJECT_BAD_ORDER;
+        return 0;
+    }
+    enter();
+    *status = (uint8_t)driver_reinit(&s->h);
+    leave();
+    s->stage = *status == SUBJECT_OK ? STAGE_KEYED : s->stage;
+    return 0;
 }
 
 static int run_clone(struct slot *to, const struct op *o, const struct test_case *c, uint8_t *status)
@@ -355,9 +393,11 @@ static int run_clone(struct slot *to, const struct op *o, const struct test_case
         memcpy(context_of(to, i), context_of(from, i), subject.leaf.ctx_len);
         memcpy(to->ctx_copy[i], from->ctx_copy[i], subject.leaf.ctx_len);
     }
-    to->state = from->state;
-    memcpy(to->m.iv, from->m.iv, subject.leaf.block_len);
-    to->stage = from->stage;
+    enter();
+    *status = (uint8_t)driver_clone(&to->h, &from->h);
+    leave();
+    memcpy(to->h.m.iv, from->h.m.iv, subject.block_len);
+    to->stage = *status == SUBJECT_OK ? from->stage : STAGE_EMPTY;
     return 0;
 }
 
@@ -380,12 +420,7 @@ static int run_op(const struct test_case *c, const struct op *o, uint8_t *status
     case OP_TAG:
         return run_tag(s, c, o, status);
     case OP_REINIT:
-        if (s->stage == STAGE_EMPTY) {
-            *status = SUBJECT_BAD_ORDER;
-        } else {
-            s->stage = STAGE_KEYED;
-        }
-        return 0;
+        return run_reinit(s, status);
     case OP_CLONE:
         return run_clone(s, o, c, status);
     default:
@@ -403,7 +438,7 @@ static const char *op_bounds(const struct op *o, const struct test_case *c)
         return "an operation is longer than the limits of the hello";
     }
     uint64_t out = o->kind == OP_UPDATE && subject.mode->has_output ? o->in_len : 0;
-    out += (o->flags & FLAG_OBSERVE_IV) != 0 ? subject.leaf.block_len : 0;
+    out += (o->flags & FLAG_OBSERVE_IV) != 0 ? subject.block_len : 0;
     out += o->kind == OP_TAG && !c->decrypting ? c->tag_len : 0;
     if (out > batch.out_len - o->out_off) {
         return "an operation's output lies outside the result region";
@@ -431,6 +466,7 @@ int session_run_case(uint64_t index)
         batch_mark(index, c.first_op + i);
         /* The status goes into the results when the subject is back: while it runs they may be read-only. */
         int departed = run_op(&c, &o, &status);
+        tell_tag(&slots[o.slot], &c, &o, i + 1);
         statuses[i] = status;
         if (departed || registers_changed()) {
             batch_record(index, &found);
@@ -445,6 +481,9 @@ int session_run_case(uint64_t index)
             batch_record(index, &found);
             return 1;
         }
+    }
+    for (unsigned i = 0; i < NUM_SLOTS; i++) {
+        driver_end(&slots[i].h);
     }
     batch_record(index, &(struct departure){.verdict = VERDICT_RAN});
     return 0;

@@ -102,14 +102,43 @@ const char *features_arch(void);
 void signals_init(void);
 void watchdog_start(void);
 
-/* session.c */
+/* driver.c: the two contracts behind one set of calls */
 struct subject {
     struct subject_leaf leaf; /* thunks in its slots */
     struct subject_leaf bare; /* as the getter gave it */
     const struct subject_mode *mode;
-    unsigned watch;
+    const struct subject_session *session; /* a library's, or NULL for a leaf */
+    char cipher[33];
+    uint32_t block_len, ways;
+    uint32_t num_ctx; /* contexts that the shim places: none for a session, whose library keeps its own */
+    unsigned watch;   /* what OPEN asked for */
+    unsigned blind;   /* what cannot be watched here */
 };
 extern struct subject subject;
+
+/* One context, whichever contract it keeps. */
+struct held {
+    struct subject_message m;
+    struct subject_state state;
+    void *session;
+};
+void driver_use_leaf(const struct subject_leaf *leaf);
+int driver_use_session(const struct subject_session *session, const char *cipher); /* 0: the library lacks it */
+void driver_begin(struct held *h, void *ctx, void *ctx2, int decrypting);
+void driver_end(struct held *h);
+int driver_setkey(struct held *h, const uint8_t *key, size_t key_len, uint32_t policy);
+int driver_setiv(struct held *h, const uint8_t *iv, size_t iv_len);
+int driver_aad(struct held *h, const uint8_t *aad, size_t aad_len);
+int driver_wants_tag(void); /* whether driver_expect is to come between setiv and the data */
+int driver_expect(struct held *h, const uint8_t *tag, size_t tag_len);
+int driver_update(struct held *h, uint8_t *dst, const uint8_t *src, size_t len, int last);
+int driver_final(struct held *h);
+int driver_tag(struct held *h, uint8_t *tag, size_t tag_len);
+int driver_iv_out(struct held *h); /* whether block_len bytes at m.iv are the running iv */
+int driver_reinit(struct held *h);
+int driver_clone(struct held *to, const struct held *from); /* contexts apart, which the shim copies */
+
+/* session.c */
 extern volatile int subject_running;
 int session_run_case(uint64_t index); /* nonzero: the process must end, a departure was recorded */
 

@@ -17,5 +17,7 @@ struct shim_implementation {
 extern const struct shim_implementation shim_implementations[];
 /* Ends with NULL. */
 extern const struct subject_mode *const shim_modes[];
+/* Adapters of libraries; ends with NULL. */
+extern const struct subject_session *const shim_sessions[];
 
 #endif

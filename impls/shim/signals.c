@@ -4,8 +4,8 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/time.h>
-#include <ucontext.h>
 
+#include "frames.h"
 #include "shim.h"
 
 #define WATCHDOG_TICK_US 100000
@@ -14,115 +14,13 @@
 static uint64_t watched_calls;
 static unsigned watched_ticks;
 
-#if defined(__x86_64__)
-
-/* qemu-x86_64 7.2 enters a handler with the stack 8 bytes off, where the compiler's own aligned stores fault. */
-#define HANDLER __attribute__((force_align_arg_pointer))
-
-static uintptr_t fault_pc(const ucontext_t *u)
-{
-    return (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
-}
-
-static uintptr_t trap_place(const ucontext_t *u)
-{
-    return fault_pc(u) - 1;
-}
-
-static void resume_at(ucontext_t *u, uintptr_t pc)
-{
-    u->uc_mcontext.gregs[REG_RIP] = (greg_t)pc;
-}
-
-/* Intel SDM vol. 3, 4.7: bit 1 of a page fault's error code is set for a write. */
-static int fault_is_write(const ucontext_t *u)
-{
-    return (u->uc_mcontext.gregs[REG_ERR] & 2) != 0;
-}
-
-#elif defined(__aarch64__)
-
-static uintptr_t fault_pc(const ucontext_t *u)
-{
-    return (uintptr_t)u->uc_mcontext.pc;
-}
-
-static uintptr_t trap_place(const ucontext_t *u)
-{
-    return fault_pc(u);
-}
-
-static void resume_at(ucontext_t *u, uintptr_t pc)
-{
-    u->uc_mcontext.pc = pc;
-}
-
-#define ESR_CONTEXT_MAGIC 0x45535201u
-
-/* ESR_ELx.ISS.WnR (bit 6) where the kernel hands it over; else the instruction says it: in the loads-and-stores group
- * bit 22 is set for loads, and bit 23 alone marks the 128-bit load of a SIMD register. */
-static int fault_is_write(const ucontext_t *u)
-{
-    const uint8_t *p = (const uint8_t *)u->uc_mcontext.__reserved;
-    const uint8_t *end = p + sizeof u->uc_mcontext.__reserved;
-    while (p + 16 <= end) {
-        uint32_t magic = load_le32(p), size = load_le32(p + 4);
-        if (magic == ESR_CONTEXT_MAGIC) {
-            return (int)((load_le64(p + 8) >> 6) & 1u);
-        }
-        if (magic == 0 || size < 16) {
-            break;
-        }
-        p += size;
-    }
-    uint32_t word;
-    memcpy(&word, (const void *)(uintptr_t)u->uc_mcontext.pc, sizeof word);
-    int load = (int)((word >> 22) & 1u);
-    if ((word & 0x3b000000u) == 0x39000000u || (word & 0x3b200000u) == 0x38000000u) {
-        load |= (int)((word >> 23) & 1u);
-    }
-    return !load;
-}
-
-#else
-
-static uintptr_t fault_pc(const ucontext_t *u)
-{
-    (void)u;
-    return 0;
-}
-
-static uintptr_t trap_place(const ucontext_t *u)
-{
-    (void)u;
-    return 0;
-}
-
-static void resume_at(ucontext_t *u, uintptr_t pc)
-{
-    (void)u;
-    (void)pc;
-}
-
-static int fault_is_write(const ucontext_t *u)
-{
-    (void)u;
-    return 0;
-}
-
-#endif
-
-#ifndef HANDLER
-#define HANDLER
-#endif
-
-static void locate(struct departure *d, uintptr_t address, int write)
+static void locate(struct departure *d, uintptr_t address, const ucontext_t *u)
 {
     const struct arena *a = arena_at(address);
     uintptr_t results = (uintptr_t)batch.results, base = (uintptr_t)batch.base;
     if (a != NULL) {
         d->buffer = a->kind;
-        d->offset = (int64_t)(address - (uintptr_t)a->at);
+        d->offset = (intptr_t)(address - (uintptr_t)a->at);
     } else if (address >= results && address < results + batch.results_capacity) {
         d->buffer = BUFFER_RESULTS;
         d->offset = (int64_t)(address - results);
@@ -133,12 +31,12 @@ static void locate(struct departure *d, uintptr_t address, int write)
         d->offset = (int64_t)address;
         return;
     }
-    d->symptom = write ? SYMPTOM_GUARD_WRITE : SYMPTOM_GUARD_READ;
+    d->symptom = frame_fault_is_write(u, address) ? SYMPTOM_GUARD_WRITE : SYMPTOM_GUARD_READ;
 }
 
 static _Noreturn void end_case(struct departure *d, const ucontext_t *u)
 {
-    d->pc = fault_pc(u);
+    d->pc = frame_pc(u);
     batch_results_unlock();
     batch_record(batch_current_case(), d);
     shim_end_after_departure();
@@ -147,8 +45,8 @@ static _Noreturn void end_case(struct departure *d, const ucontext_t *u)
 HANDLER static void on_fault(int sig, siginfo_t *info, void *context)
 {
     ucontext_t *u = context;
-    if (sig == SIGTRAP && paths_hit(trap_place(u))) {
-        resume_at(u, trap_place(u));
+    if (sig == SIGTRAP && paths_hit(frame_trap_place(u))) {
+        frame_resume_at(u, frame_trap_place(u));
         return;
     }
     if (!subject_running) {
@@ -156,7 +54,7 @@ HANDLER static void on_fault(int sig, siginfo_t *info, void *context)
     }
     struct departure d = {.verdict = VERDICT_CRASH, .signal = (uint8_t)sig};
     if (sig == SIGSEGV || sig == SIGBUS) {
-        locate(&d, (uintptr_t)info->si_addr, fault_is_write(u));
+        locate(&d, (uintptr_t)info->si_addr, u);
     }
     end_case(&d, u);
 }

@@ -154,20 +154,32 @@ struct subject_mode {
     uint32_t (*iv_out_len)(const struct subject_message *m);
 };
 
-/* Session contract, for adapters: the same operations over the library's own object. */
+/* Session contract, for adapters: the same operations over the library's own object. The shim refuses what comes out of
+ * order before it reaches an adapter, calls open once for each context of a case, and closes every object that it got.
+ * What the library refuses the adapter answers with the status that says the same; a setkey that refuses leaves the
+ * key before it in force. SUBJECT_UNSUPPORTED is for what lies outside the domain that provider.toml declares. */
 struct subject_session {
     uint32_t contract;
     const char *driver;
+    /* The library's own name and version, of what is linked now. */
+    const char *(*version)(void);
+    /* Bytes of a block of the cipher, 0 where this library cannot compute the mode of it. */
+    size_t (*block_len)(const char *mode, const char *cipher);
     void *(*open)(const char *mode, const char *cipher, int decrypting);
     int (*setkey)(void *s, const uint8_t *key, size_t key_len, uint32_t policy);
     int (*setiv)(void *s, const uint8_t *iv, size_t iv_len, const struct subject_lengths *lengths);
+    /* NULL, or told the tag that a message to be decrypted will be compared with, between setiv and its data: for
+     * libraries that decrypt only against a tag. It is given to tag again. */
+    int (*expect)(void *s, const uint8_t *tag, size_t tag_len);
     int (*aad)(void *s, const uint8_t *aad, size_t aad_len);
+    /* For a MAC dst is NULL. */
     int (*update)(void *s, uint8_t *dst, const uint8_t *src, size_t len, int last);
     int (*final)(void *s);
     int (*tag)(void *s, uint8_t *tag, size_t tag_len);
     /* Copies the running iv into iv (block_len bytes); returns its length, 0 where it cannot be observed. */
     size_t (*iv_out)(void *s, uint8_t *iv);
     int (*reinit)(void *s);
+    /* NULL, or NULL returned, where the library cannot copy a context. */
     void *(*clone)(const void *s);
     void (*close)(void *s);
 };

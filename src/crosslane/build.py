@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds shims: the shim's own C, all portable modes and some implementations, as one static program.
+"""Builds shims: the shim's own C, all portable modes and some implementations, as one program.
 
-Our own implementations share a program; each third-party one gets its own, since it is another trust domain. Every
-object and program is kept under the digest of all that it is made of, so that a second build only reads the sources.
+Programs are static, but for those that a sanitizer watches. Our own implementations share a program; each third-party
+one gets its own, since it is another trust domain. Every object and program is kept under the digest of all that it is
+made of, so that a second build only reads the sources.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosslane.buildcache import cache_folder, cached, entry_path, scratch, store
-from crosslane.buildplan import Program, Unit, plan_bench, plan_plugin, plan_shim, plan_tool
+from crosslane.buildplan import Program, Unit, plan_bench, plan_plugin, plan_provider, plan_shim, plan_tool
 from crosslane.compiling import Compilers, included_files
 from crosslane.data import read_files, shown
 from crosslane.errors import BadInput
 from crosslane.isa import host_arch
-from crosslane.model import Implementation, Lane, Registry
-from crosslane.toolchain import Toolchain, find_toolchain
+from crosslane.model import Implementation, Lane, Provider, Registry
+from crosslane.toolchain import Toolchain, find_library, find_toolchain
 
 __all__ = [
     "ShimProgram",
@@ -29,6 +30,7 @@ __all__ = [
     "build_lanes",
     "build_launcher",
     "build_plugin",
+    "build_provider",
     "build_shim",
     "trust_groups",
 ]
@@ -56,7 +58,23 @@ def build_shim(registry: Registry, lane: Lane, implementations: Sequence[Impleme
 
     Raises ``BadInput`` with the compiler's words, ``MissingTool`` and ``HarnessFault``.
     """
-    return _build([plan_shim(registry, lane, implementations, find_toolchain(lane.arch))], None)[0]
+    toolchain = find_toolchain(lane.arch, sanitizer=lane.sanitizer)
+    return _build([plan_shim(registry, lane, implementations, toolchain)], None)[0]
+
+
+def build_provider(registry: Registry, lane: Lane, provider: Provider) -> Path:
+    """Build, or find in the cache, the shim of a provider in a native lane, linked dynamically to its library.
+
+    Raises as ``build_shim`` does, and ``MissingTool`` with the package where header or library is not installed.
+    """
+    toolchain = find_library(
+        find_toolchain(lane.arch),
+        provider.name,
+        headers=provider.headers,
+        libraries=provider.libraries,
+        packages=provider.packages,
+    )
+    return _build([plan_provider(registry, lane, provider, toolchain)], None)[0]
 
 
 def build_lanes(
@@ -67,17 +85,18 @@ def build_lanes(
     ``progress`` is told each finished step, from any thread. Raises as ``build_shim`` does, for the first failure in
     the order of lanes; what compiled beside it stays in the cache.
     """
-    toolchains = {arch: find_toolchain(arch) for arch in dict.fromkeys(lane.arch for lane in lanes)}
+    wanted_tools = dict.fromkeys((lane.arch, lane.sanitizer) for lane in lanes)
+    toolchains = {(arch, sanitizer): find_toolchain(arch, sanitizer=sanitizer) for arch, sanitizer in wanted_tools}
     wanted = [(lane, group) for lane in lanes for group in trust_groups(registry, lane)]
-    plans: dict[tuple[str, str, tuple[Implementation, ...]], Program] = {}
+    plans: dict[tuple[str, str, str, tuple[Implementation, ...]], Program] = {}
     for lane, group in wanted:
-        same = (lane.arch, lane.opt, group)
+        same = (lane.arch, lane.opt, lane.sanitizer, group)
         if same not in plans:
-            plans[same] = plan_shim(registry, lane, group, toolchains[lane.arch])
+            plans[same] = plan_shim(registry, lane, group, toolchains[lane.arch, lane.sanitizer])
     paths = dict(zip(plans, _build(list(plans.values()), progress), strict=True))
     built: dict[str, list[ShimProgram]] = {lane.name: [] for lane in lanes}
     for lane, group in wanted:
-        built[lane.name].append(ShimProgram(path=paths[lane.arch, lane.opt, group], implementations=group))
+        built[lane.name].append(ShimProgram(paths[lane.arch, lane.opt, lane.sanitizer, group], group))
     return {name: tuple(programs) for name, programs in built.items()}
 
 

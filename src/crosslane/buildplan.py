@@ -10,16 +10,17 @@ from pathlib import Path
 from crosslane.buildcache import digest
 from crosslane.data import read_files, shown
 from crosslane.errors import HarnessFault
-from crosslane.isa import ARCHES, feature_flags
+from crosslane.isa import ALL_ARCHES, feature_flags
 from crosslane.metadata import CODE_SUFFIXES
-from crosslane.model import Implementation, Lane, Mode, Registry
+from crosslane.model import Implementation, Lane, Mode, Provider, Registry
 from crosslane.toolchain import Toolchain
 
-__all__ = ["Program", "Unit", "plan_bench", "plan_plugin", "plan_shim", "plan_tool", "tables_text"]
+__all__ = ["Program", "Unit", "plan_bench", "plan_plugin", "plan_provider", "plan_shim", "plan_tool", "tables_text"]
 
 _SCHEMA = "crosslane build 1"
-# Sources in impls/shim that are programs of their own.
+# Sources in impls/shim that are programs of their own, and what only sanitized programs have.
 _NOT_SHIM = frozenset({"launcher.c"})
+_SANITIZED_ONLY = frozenset({"sanitizer.c"})
 # Distributions give gcc different defaults (hardening, position independence): all that matters is spelt out.
 _BASE_FLAGS = (
     "-std=c11",
@@ -32,7 +33,17 @@ _BASE_FLAGS = (
     "-U_FORTIFY_SOURCE",
     "-Wa,--noexecstack",
 )
-_ARCH_FLAGS = {"x86_64": ("-fcf-protection=none",), "aarch64": ("-mbranch-protection=none", "-mno-outline-atomics")}
+_ARCH_FLAGS = {
+    "x86_64": ("-fcf-protection=none",),
+    "aarch64": ("-mbranch-protection=none", "-mno-outline-atomics"),
+    "i386": ("-fcf-protection=none",),
+}
+# What watches the code under test; the shim beside it is never watched. A report ends the program.
+_SANITIZER_FLAGS = {
+    "none": (),
+    "address": ("-fsanitize=address", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"),
+    "undefined": ("-fsanitize=undefined", "-fno-sanitize-recover=all"),
+}
 _OWN_WARNINGS = (
     "-Wall",
     "-Wextra",
@@ -46,6 +57,12 @@ _OWN_WARNINGS = (
 _THIRD_PARTY_WARNINGS = ("-Wall",)
 _LINK_FLAGS = ("-no-pie", "-Wl,-z,noexecstack", "-Wl,--build-id=none")
 _STATIC = ("-static", *_LINK_FLAGS)
+# The sanitizers' libraries come as shared ones.
+_SHIM_LINK = {
+    "none": _STATIC,
+    "address": ("-fsanitize=address", *_LINK_FLAGS),
+    "undefined": ("-fsanitize=undefined", *_LINK_FLAGS),
+}
 _PLUGIN = ("-shared", "-Wl,-z,noexecstack", "-Wl,--build-id=none")
 # Sources in impls/bench: of the program that measures ours alone, and of the one that has libraries beside them.
 _BENCH_ALONE = ("no_peers.c",)
@@ -118,7 +135,7 @@ class _Workshop:
         headers = sorted({path for folder in include for path in folder.glob("*.h")} - set(sources))
         files = (*sources, *headers)
         contents = read_files(files)
-        all_flags = (*_BASE_FLAGS, *_ARCH_FLAGS[self.toolchain.arch], self.opt, *flags)
+        all_flags = (*_BASE_FLAGS, *_ARCH_FLAGS.get(self.toolchain.arch, ()), self.opt, *flags)
         named = [part for path, data in zip(files, contents, strict=True) for part in (_name(path, self.base), data)]
         places = [_name(folder, self.base) for folder in include]
         return Unit(
@@ -165,7 +182,7 @@ def _name(path: Path, base: Path) -> str:
 
 def _for_arch(path: Path, arch: str) -> bool:
     """Whether a source of the shim is for an architecture: ``thunk_x86_64.S`` is for that one alone."""
-    return not any(path.stem.endswith(f"_{other}") for other in ARCHES if other != arch)
+    return not any(path.stem.endswith(f"_{other}") for other in ALL_ARCHES if other != arch)
 
 
 def plan_shim(
@@ -175,22 +192,46 @@ def plan_shim(
     shim = registry.root / "impls" / "shim"
     shop = _Workshop(base=registry.root, toolchain=toolchain, opt=lane.opt)
     common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
-    sources = sorted(
-        path
-        for suffix in CODE_SUFFIXES
-        for path in shim.glob(f"*{suffix}")
-        if path.name not in _NOT_SHIM and _for_arch(path, lane.arch)
-    )
-    if not sources:
-        raise HarnessFault(f"{shown(shim)}: holds no source of the shim; restore the folder from the repository")
-    units = [shop.unit(path.stem, sources=[path], include=[shim], flags=common) for path in sources]
-    units += [_mode_unit(shop, mode, shim, common) for mode in registry.modes]
-    units += [_implementation_unit(shop, item, shim, lane.arch) for item in implementations]
+    units = _shim_units(shop, registry, shim, lane, common)
+    watched = _SANITIZER_FLAGS[lane.sanitizer]
+    units += [_implementation_unit(shop, item, shim, lane.arch, watched) for item in implementations]
     text = tables_text(implementations, registry.modes)
     units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
     drivers = [item.driver for item in implementations]
     subject = implementations[0].folder if len(implementations) == 1 else shim
-    return shop.program("shim", units=units, subject=subject, contains=drivers)
+    link = (_SHIM_LINK[lane.sanitizer], ())
+    return shop.program("shim", units=units, subject=subject, contains=drivers, link=link)
+
+
+def _shim_units(shop: _Workshop, registry: Registry, shim: Path, lane: Lane, flags: Sequence[str]) -> list[Unit]:
+    """The shim's own objects and those of all modes."""
+    left_out = _NOT_SHIM | (frozenset() if lane.sanitized else _SANITIZED_ONLY)
+    sources = sorted(
+        path
+        for suffix in CODE_SUFFIXES
+        for path in shim.glob(f"*{suffix}")
+        if path.name not in left_out and _for_arch(path, lane.arch)
+    )
+    if not sources:
+        raise HarnessFault(f"{shown(shim)}: holds no source of the shim; restore the folder from the repository")
+    units = [shop.unit(path.stem, sources=[path], include=[shim], flags=flags) for path in sources]
+    watched = (*flags, *_SANITIZER_FLAGS[lane.sanitizer])
+    return [*units, *(_mode_unit(shop, mode, shim, watched) for mode in registry.modes)]
+
+
+def plan_provider(registry: Registry, lane: Lane, provider: Provider, toolchain: Toolchain) -> Program:
+    """Plan the shim of a provider in a lane: the adapter, linked to the library as the system installs it."""
+    shim = registry.root / "impls" / "shim"
+    shop = _Workshop(base=registry.root, toolchain=toolchain, opt=lane.opt)
+    common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
+    symbol = f"provider_{provider.name.replace('-', '_')}"
+    flags = (*common, "-fvisibility=hidden", f'-DPROVIDER_NAME="{provider.name}"', f"-DPROVIDER_SESSION={symbol}")
+    units = _shim_units(shop, registry, shim, lane, common)
+    units.append(shop.unit(symbol, sources=provider.sources, include=[shim, provider.folder], flags=flags, keep=symbol))
+    text = tables_text((), registry.modes, [symbol])
+    units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
+    link = (_LINK_FLAGS, tuple(f"-l{library}" for library in provider.libraries))
+    return shop.program("shim", units=units, subject=provider.folder, contains=[provider.name], link=link)
 
 
 def plan_tool(root: Path, name: str, sources: Sequence[Path], toolchain: Toolchain, *, opt: str = "-O2") -> Program:
@@ -244,12 +285,15 @@ def _mode_unit(shop: _Workshop, mode: Mode, shim: Path, flags: Sequence[str]) ->
     return shop.unit(f"mode_{mode.name}", sources=sources, include=include, flags=flags)
 
 
-def _implementation_unit(shop: _Workshop, item: Implementation, shim: Path, arch: str) -> Unit:
+def _implementation_unit(
+    shop: _Workshop, item: Implementation, shim: Path, arch: str, further: Sequence[str] = ()
+) -> Unit:
     own = item.origin == "own"
     include = [shim, *([item.folder.parent] if own else []), item.folder]
     flags = (
         *feature_flags(arch, item.features),
         *(_OWN_WARNINGS if own else _THIRD_PARTY_WARNINGS),
+        *further,
         "-fvisibility=hidden",
         f'-DSUBJECT_NAME="{item.symbol}"',
     )
@@ -257,11 +301,12 @@ def _implementation_unit(shop: _Workshop, item: Implementation, shim: Path, arch
     return shop.unit(item.symbol, sources=item.sources, include=include, flags=flags, keep=item.symbol)
 
 
-def tables_text(implementations: Sequence[Implementation], modes: Sequence[Mode]) -> str:
-    """Return the C source that defines what ``shim_tables.h`` declares."""
+def tables_text(implementations: Sequence[Implementation], modes: Sequence[Mode], sessions: Sequence[str] = ()) -> str:
+    """Return the C source that defines what ``shim_tables.h`` declares; ``sessions`` are symbols of adapters."""
     lines = ['#include "shim_tables.h"', ""]
     lines += [f"extern subject_getter_fn {item.symbol};" for item in implementations]
     lines += [f"extern const struct subject_mode subject_mode_{mode.name};" for mode in modes]
+    lines += [f"extern const struct subject_session {symbol};" for symbol in sessions]
     lines += ["", "const struct shim_implementation shim_implementations[] = {"]
     for item in implementations:
         words = ", ".join(f'"{word}"' for word in (item.driver, item.cipher, item.symbol))
@@ -269,5 +314,7 @@ def tables_text(implementations: Sequence[Implementation], modes: Sequence[Mode]
     lines += ["    {NULL, NULL, NULL, NULL, NULL},", "};", ""]
     lines += ["const struct subject_mode *const shim_modes[] = {"]
     lines += [f"    &subject_mode_{mode.name}," for mode in modes]
+    lines += ["    NULL,", "};", "", "const struct subject_session *const shim_sessions[] = {"]
+    lines += [f"    &{symbol}," for symbol in sessions]
     lines += ["    NULL,", "};", ""]
     return "\n".join(lines)

@@ -59,7 +59,7 @@ def _begin_worker(channel: Any) -> None:
 
 
 def _work(plan: AlgorithmPlan) -> AlgorithmResult:
-    name = str(plan.algorithm)
+    name = plan.name
 
     def notify(count: int) -> None:
         _QUEUE.put((name, count))
@@ -113,8 +113,8 @@ def run_plans(
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
-    order = {str(plan.algorithm): number for number, plan in enumerate(plans)}
-    return sorted(progress.finished, key=lambda result: order[result.algorithm])
+    order = {plan.name: number for number, plan in enumerate(plans)}
+    return sorted(progress.finished, key=lambda result: order[result.name])
 
 
 def _end_workers(pool: ProcessPoolExecutor) -> None:

@@ -38,6 +38,10 @@ def _impls_option(function: F) -> F:
     )(function)
 
 
+def _without_option(function: F) -> F:
+    return click.option("--without", multiple=True, metavar="PROVIDER", help="Leave a library out, on purpose.")(function)
+
+
 def _selection_options(function: F) -> F:
     function = click.option("--lane", "lanes", multiple=True, help="Lane to run in (default: the gate's).")(function)
     return click.option("--cell", "patterns", multiple=True, help="Pattern of cells, such as 'ctr(*)' or sm4-ce.")(
@@ -72,11 +76,11 @@ def cli() -> None:
 
 
 @cli.command("list")
-@click.argument("what", type=click.Choice(["ciphers", "modes", "implementations", "lanes", "cells"]), default="cells")
+@click.argument("what", type=click.Choice(["ciphers", "modes", "implementations", "providers", "lanes", "cells"]), default="cells")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_impls_option
 def list_command(what: str, as_json: bool, impls: tuple[Path, ...]) -> None:
-    """List ciphers, modes, implementations, lanes or cells."""
+    """List ciphers, modes, implementations, providers, lanes or cells."""
     rows = _rows(_registry(impls), what)
     if as_json:
         click.echo(json.dumps(rows, indent=1))
@@ -111,6 +115,11 @@ def _rows(registry: Registry, what: str) -> list[dict[str, Any]]:
             }
             for i in ordered
         ]
+    if what == "providers":
+        return [
+            {"name": p.name, "title": p.title, "packages": list(p.packages), "algorithms": len(p.domains)}
+            for p in registry.providers
+        ]
     if what == "lanes":
         return [{"name": lane.name, "gate": lane.gate, "comment": lane.comment} for lane in lanes_for_host(registry)]
     return [{"cell": str(cell)} for cell in cells(registry)]
@@ -136,7 +145,8 @@ def lint(impls: tuple[Path, ...]) -> None:
 def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
     """Build every shim that a run needs."""
     from crosslane.build import build_launcher  # noqa: PLC0415
-    from crosslane.plan import programs_for, selected_cells  # noqa: PLC0415
+    from crosslane.plan import selected_cells  # noqa: PLC0415
+    from crosslane.stations import programs_for  # noqa: PLC0415
 
     begun = time.monotonic()
     registry = _registry(impls)
@@ -153,6 +163,7 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
 @click.option("--seed", default=DEFAULT_SEED, show_default=True, help="Any sentence; it decides every case.")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: one a core).")
 @_vectors_option
+@_without_option
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results there.")
 @_impls_option
 @_sandbox_option
@@ -163,6 +174,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
     seed: str,
     jobs: int | None,
     vectors: str,
+    without: tuple[str, ...],
     json_file: Path | None,
     impls: tuple[Path, ...],
     require_sandbox: bool,
@@ -172,11 +184,11 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
 
     if json_file is not None and not json_file.resolve().parent.is_dir():
         raise BadInput(f"{json_file}: the folder does not exist: create it or name another file with --json")
-    counts = Counts(count, count, count) if count else Counts()
+    counts = Counts(count, count, count, count) if count else Counts()
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     job = Job(
         registry=_registry(impls),
-        selection=Selection(patterns, lanes),
+        selection=Selection(patterns, lanes, without),
         seed=seed,
         counts=counts,
         imported=vectors == "all",
@@ -240,7 +252,7 @@ def _lanes_of(registry: Registry, patterns: tuple[str, ...]) -> tuple[str, ...]:
     lanes = lanes_for_host(registry)
     wanted = [text.rpartition("@")[2] for text in patterns if "@" in text]
     named = [lane.name for lane in lanes if any(fnmatchcase(lane.name, text) for text in wanted)]
-    return tuple(named or [lane.name for lane in lanes if lane.runner == "native"])
+    return tuple(named or [lane.name for lane in lanes if lane.runner == "native" and not lane.sanitized])
 
 
 def main() -> None:

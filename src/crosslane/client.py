@@ -26,6 +26,7 @@ HELLO_TIMEOUT_S = 30.0
 STALL_TIMEOUT_S = 60.0
 """Wall time without any operation ending after which a shim counts as hung; its own watchdog counts CPU time."""
 
+_MAX_SAID_LEN = 1 << 16
 _F_ADD_SEALS = 1033
 _F_SEAL_SHRINK = 0x0002
 _F_SEAL_GROW = 0x0004
@@ -89,6 +90,7 @@ class Shim:
     def __init__(self, command: Sequence[str], opening: Opening) -> None:
         """Start ``command`` (launcher, runner and program) and open it; raises ShimDied or HarnessFault."""
         self._opening = opening
+        self.said = ""  # what it wrote to stderr, once it has ended
         fds = (opening.batch.fd, opening.results.fd)
         self._stderr, stderr = os.pipe()
         os.set_blocking(self._stderr, False)
@@ -177,6 +179,8 @@ class Shim:
                 with contextlib.suppress(OSError):
                     stream.close()
         if self._stderr >= 0:
+            with contextlib.suppress(OSError):
+                self.said += os.read(self._stderr, _MAX_SAID_LEN).decode("utf-8", "replace")
             os.close(self._stderr)
             self._stderr = -1
 
@@ -234,8 +238,5 @@ class Shim:
         if stalled:
             self._process.kill()
         self._process.wait()
-        said = ""
-        with contextlib.suppress(OSError):
-            said = os.read(self._stderr, 4096).decode("utf-8", "replace").strip()
         self._reap()
-        return ShimDied(self._process.returncode, said, stalled=stalled)
+        return ShimDied(self._process.returncode, self.said.strip()[:4096], stalled=stalled)

@@ -17,7 +17,8 @@ __all__ = ["Comparison", "Departure", "compare"]
 @dataclass(frozen=True)
 class Departure:
     """How one case departed. ``op`` is the operation's index within the case, ``offset`` is in bytes from the first
-    byte of ``buffer`` (an address where ``buffer`` is NONE), ``registers`` a bit set as in the protocol page.
+    byte of ``buffer`` (an address where ``buffer`` is NONE), ``registers`` a bit set as in the protocol page,
+    ``report`` a sanitizer's words.
     """
 
     case: int
@@ -31,6 +32,7 @@ class Departure:
     pc: int
     expected: bytes
     got: bytes
+    report: str = ""
 
     @property
     def key(self) -> tuple[Verdict, Symptom, int]:
@@ -75,6 +77,7 @@ def _from_record(batch: Batch, results: Results, index: int) -> Departure:
         pc=int(record["pc"]),
         expected=b"",
         got=b"",
+        report=results.report,
     )
 
 

@@ -16,17 +16,16 @@ from crosslane.client import SharedMemory
 from crosslane.compare import Departure, compare
 from crosslane.confirm import confirm
 from crosslane.describe import departure_text
-from crosslane.directed import DirectedBatch, vector_batch
+from crosslane.directed import DirectedBatch, select_directed, vector_batch
 from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor, Station
-from crosslane.generate import select_cases
 from crosslane.manifest import CaseId
 from crosslane.messages import Hello, Opened
 from crosslane.plan import AlgorithmPlan, CellPlan
 from crosslane.records import AlgorithmResult, CellResult, Finding, State
 from crosslane.refcheck import Sample, judge_samples, load_reference, take_samples
 from crosslane.seal import finished_batch
-from crosslane.wire import Batch, Results, Watch, class_name
+from crosslane.wire import Batch, Results, Status, Watch, class_name
 
 __all__ = ["Notify", "conduct"]
 
@@ -76,7 +75,7 @@ def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmRe
     try:
         for desk in desks:
             _open(desk, plan.manifest.block_len)
-        notes += _run_vectors(plan, desks, memory, notify)
+        notes += _run_vectors(plan, desks, oracle, memory, notify)
         notes += _run_chains(plan, desks, memory, notify)
         samples = _run_batches(plan, desks, oracle, memory, notify)
         _judge_reference(plan, desks, samples)
@@ -90,6 +89,7 @@ def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmRe
             executor.release()
         memory.close()
     return AlgorithmResult(
+        name=plan.name,
         algorithm=str(plan.algorithm),
         manifest=plan.manifest.to_json(),
         digest=plan.manifest.digest,
@@ -126,11 +126,13 @@ def _open(desk: _Desk, block_len: int) -> None:
         desk.executor.close()
 
 
-def _run_vectors(plan: AlgorithmPlan, desks: list[_Desk], memory: SharedMemory, notify: Notify) -> list[str]:
+def _run_vectors(
+    plan: AlgorithmPlan, desks: list[_Desk], oracle: Executor, memory: SharedMemory, notify: Notify
+) -> list[str]:
     """All vectors everywhere, those of very many iterations only where the full grids run; returns notes on these."""
     notes = []
     for long in (False, True):
-        directed = vector_batch(plan.vectors, str(plan.algorithm), plan.manifest.directions, long=long)
+        directed = _possible(vector_batch(plan.vectors, plan.manifest, bounded=plan.bounded, long=long), plan, oracle, memory)
         if not len(directed.batch):
             continue
         wire.encode_batch_into(directed.batch, memory.view)
@@ -145,6 +147,18 @@ def _run_vectors(plan: AlgorithmPlan, desks: list[_Desk], memory: SharedMemory, 
         names = {name.rpartition(":")[0] for name in directed.names}
         notes += [_left_out(name, desks, chosen) for name in sorted(names) if long]
     return [note for note in notes if note]
+
+
+def _possible(directed: DirectedBatch, plan: AlgorithmPlan, oracle: Executor, memory: SharedMemory) -> DirectedBatch:
+    """Without the vectors whose key a policy refuses that is always in force: generic says which those are."""
+    if not plan.manifest.always_policies or not len(directed.batch):
+        return directed
+    wire.encode_batch_into(directed.batch, memory.view)
+    oracle.start(directed.batch, len(directed.batch))
+    refused = oracle.finish().statuses == Status.WEAK_KEY
+    owner = np.repeat(np.arange(len(directed.batch)), directed.batch.cases["num_ops"].astype(np.int64))
+    left = np.setdiff1d(np.arange(len(directed.batch)), owner[refused])
+    return select_directed(directed, left)
 
 
 def _start(desk: _Desk, batch: Batch) -> bool:
@@ -193,23 +207,8 @@ def _judge_vectors(desk: _Desk, directed: DirectedBatch, results: Results) -> No
     desk.num_departed += found.num_departed
     desk.not_run += found.not_run
     for departure in found.departures:
-        one = np.array([departure.case])
-        answer = (select_cases(directed.batch, one), _select_results(directed, departure.case))
-        _confirm(desk, directed.batch, departure, answer, directed.names.__getitem__)
-
-
-def _select_results(directed: DirectedBatch, case: int) -> Results:
-    batch, expected = directed.batch, directed.expected
-    first, count = int(batch.cases["first_op"][case]), int(batch.cases["num_ops"][case])
-    offsets = batch.ops["out_off"]
-    start = int(offsets[first])
-    end = int(offsets[first + count]) if first + count < len(offsets) else batch.out_len
-    return Results(
-        expected.header,
-        expected.cases[case : case + 1],
-        expected.statuses[first : first + count],
-        expected.out[start:end],
-    )
+        one = select_directed(directed, np.array([departure.case]))
+        _confirm(desk, directed.batch, departure, (one.batch, one.expected), directed.names.__getitem__)
 
 
 def _judge_reference(plan: AlgorithmPlan, desks: list[_Desk], samples: list[Sample]) -> None:
@@ -265,7 +264,8 @@ def _run_batches(
                 except HarnessFault as fault:
                     desk.fail(fault)
         reference = oracle.finish()
-        samples += take_samples(number, _prefix(batch, count), reference)
+        if not plan.bounded:
+            samples += take_samples(number, _prefix(batch, count), reference)
         for desk, wanted in started:
             _finish(plan, desk, _prefix(batch, wanted), reference, number, notify)
         done += count * per_case
@@ -360,6 +360,7 @@ def _result(desk: _Desk) -> CellResult:
         if name in expected or any(taken[c] >> bit & 1 for c in range(wire.NUM_CLASSES))
     }
     watchers = {"layout", "canary", "registers", "context", "paths"}
+    blind = {str(watch.name).lower() for watch in opened.blind} if opened else set()
     return CellResult(
         cell=str(desk.plan.cell),
         state=desk.state,
@@ -371,10 +372,10 @@ def _result(desk: _Desk) -> CellResult:
         num_departed=desk.num_departed,
         num_sampled=desk.num_sampled,
         findings=tuple(desk.findings.values()),
-        needed_features=desk.plan.implementation.features,
+        needed_features=desk.plan.needed_features,
         cpu_features=tuple(sorted(hello.features)) if hello else (),
         declared_paths=expected,
         paths=paths,
-        unwatched=tuple(sorted(watchers - hello.watchers)) if hello else (),
+        unwatched=tuple(sorted(watchers - hello.watchers | blind)) if hello else (),
         cpu_s=desk.executor.cpu_ns / 1e9,
     )

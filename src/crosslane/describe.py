@@ -99,7 +99,7 @@ def _ended_text(departure: Departure) -> str:
         return "could not be judged: the shim gave up on it"
     how = f"with {_signal_name(departure.signal)}" if departure.signal else "by ending the process"
     at = f" at address {departure.offset:#x}" if departure.offset else ""
-    return f"crashes {how}{at}"
+    return f"crashes {how}{at}" + (f": {departure.report}" if departure.report else "")
 
 
 def _answer_text(departure: Departure, where: str) -> str:

@@ -7,11 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crosslane.corpora import Vector, VectorFile
+from crosslane.generate import output_lens, select_cases
+from crosslane.manifest import POLICY_BITS, Manifest
 from crosslane.wire import CASE, CASE_RESULT, OP, Batch, Edge, Flag, OpKind, Results, Status, Verdict
 
-__all__ = ["DirectedBatch", "DirectedBuilder", "Known", "vector_batch"]
+__all__ = ["DirectedBatch", "DirectedBuilder", "Known", "select_directed", "vector_batch", "within"]
 
 _MAX_ITERATIONS_BOTH_WAYS = 10_000
 _LONG_ITERATIONS = 100_000
@@ -62,7 +65,9 @@ class Known:
 class DirectedBuilder:
     """Collects cases one by one; ``build`` returns them as a batch."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, policy: int = 0) -> None:
+        """``policy`` is the key-refusal policy of every case, as bits."""
+        self._policy = policy
         self._cases: list[tuple[int, int, int, int]] = []
         self._ops: list[tuple[int, ...]] = []
         self._statuses: list[int] = []
@@ -99,6 +104,7 @@ class DirectedBuilder:
     def build(self) -> DirectedBatch:
         """The batch and what it must give."""
         cases = np.zeros(len(self._cases), CASE)
+        cases["policy"] = self._policy
         for index, values in enumerate(self._cases):
             for field, value in zip(("first_op", "num_ops", "decrypting", "tag_len"), values, strict=True):
                 cases[index][field] = value
@@ -143,46 +149,73 @@ def _known_messages(file: VectorFile, vector: Vector, directions: Sequence[str])
         )
 
 
-def _add_vector(builder: DirectedBuilder, file: VectorFile, vector: Vector, directions: Sequence[str]) -> None:
-    for known in _known_messages(file, vector, directions):
-        builder.add(known)
-        if not known.repeats:
-            builder.add(replace(known, name=f"{known.name}:in_place"), _LAYOUTS[1])
-
-
-def _add_rounds(builder: DirectedBuilder, file: VectorFile, vector: Vector) -> None:
-    """Each listed round of a Monte Carlo test by itself: its inner iterations under the round's key."""
+def _knowns(file: VectorFile, vector: Vector, directions: Sequence[str]) -> Iterator[Known]:
+    """A vector as messages: each direction of a message, or each listed round of a Monte Carlo test by itself."""
+    if vector.kind == "message":
+        yield from _known_messages(file, vector, directions)
     chain = vector.monte_carlo
     for item in chain.rounds if chain else ():
-        builder.add(
-            Known(
-                name=f"{file.source}:{vector.id}:round_{item.index}:{vector.direction}",
-                decrypting=vector.direction == "decrypt",
-                key=item.key,
-                iv=b"",
-                data=item.input,
-                answer=item.output,
-                repeats=chain.num_inner if chain else 0,
-            )
+        yield Known(
+            name=f"{file.source}:{vector.id}:round_{item.index}:{vector.direction}",
+            decrypting=vector.direction == "decrypt",
+            key=item.key,
+            iv=b"",
+            data=item.input,
+            answer=item.output,
+            repeats=chain.num_inner if chain else 0,
         )
 
 
 def vector_batch(
-    files: Iterable[VectorFile], algorithm: str, directions: Sequence[str], *, long: bool = False
+    files: Iterable[VectorFile], manifest: Manifest, *, bounded: bool = False, long: bool = False
 ) -> DirectedBatch:
-    """All vectors of one algorithm that are sessions.
+    """All vectors of the manifest's algorithm that are sessions.
 
-    Messages come in two layouts and in the mode's ``directions`` as far as the source allows them, with them the rounds
-    of Monte Carlo tests. Chained vectors are run by ``chains``. With ``long`` there are only the vectors of very many
-    iterations, otherwise all but those.
+    Messages come in two layouts and in the mode's directions as far as the source allows them, with them the rounds of
+    Monte Carlo tests. Chained vectors are run by ``chains``. With ``long`` there are only the vectors of very many
+    iterations, otherwise all but those. With ``bounded`` only what the manifest's own bounds allow, those of a provider.
     """
-    builder = DirectedBuilder()
-    ours = ((file, vector) for file in files if file.algorithm == algorithm for vector in file.vectors)
+    builder = DirectedBuilder(policy=sum(POLICY_BITS[name] for name in manifest.always_policies))
+    ours = ((file, vector) for file in files if file.algorithm == manifest.algorithm for vector in file.vectors)
     for file, vector in ours:
         if (vector.iterations >= _LONG_ITERATIONS) is not long:
             continue
-        if vector.kind == "message":
-            _add_vector(builder, file, vector, directions)
-        elif vector.kind == "monte_carlo":
-            _add_rounds(builder, file, vector)
+        for known in _knowns(file, vector, manifest.directions):
+            if bounded and not within(manifest, known):
+                continue
+            builder.add(known)
+            if not known.repeats and manifest.in_place:
+                builder.add(replace(known, name=f"{known.name}:in_place"), _LAYOUTS[1])
     return builder.build()
+
+
+def select_directed(directed: DirectedBatch, indexes: NDArray[np.int64]) -> DirectedBatch:
+    """Just some cases with their names and answers; order as given."""
+    batch, expected = directed.batch, directed.expected
+    counts = batch.cases["num_ops"][indexes].astype(np.int64)
+    starts = batch.cases["first_op"][indexes].astype(np.int64)
+    ops = np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+    lens = output_lens(batch, ops)
+    offsets = batch.ops["out_off"][ops].astype(np.int64)
+    out = np.repeat(offsets - (np.cumsum(lens) - lens), lens) + np.arange(int(lens.sum()))
+    answers = Results(expected.header, expected.cases[indexes], expected.statuses[ops], expected.out[out])
+    return DirectedBatch(select_cases(batch, indexes), answers, tuple(directed.names[i] for i in indexes.tolist()))
+
+
+def within(manifest: Manifest, known: Known) -> bool:
+    """Whether lengths, direction and shape of a message are those of the manifest; wrong tags count as any tag."""
+    way = "decrypt" if known.decrypting else "encrypt"
+    key_lens = {length * manifest.num_keys + manifest.key_extra_len for length in manifest.key_lens}
+    half = len(known.key) // 2
+    equal = manifest.num_keys > 1 and known.key[:half] == known.key[half:]
+    length = len(known.data)
+    return (
+        (way in manifest.directions or known.refused)
+        and len(known.key) in key_lens
+        and len(known.iv) in (manifest.iv_lens or (0,))
+        and (not known.tag or len(known.tag) in manifest.tag_lens)
+        and length >= max(manifest.min_len, 0 if manifest.empty else 1)
+        and (not manifest.max_len or length <= manifest.max_len)
+        and (manifest.equal_keys or not equal)
+        and (manifest.split != "none" or not known.repeats)
+    )

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
 from crosslane import wire
 from crosslane.client import Opening, SharedMemory, Shim, ShimDied
@@ -19,6 +20,9 @@ MAX_RESTARTS = 16
 CPU_BUDGET_NS = 200 * 10**9
 """CPU time after which a shim is exchanged, well before the launcher's limit on it."""
 
+_REPORT = re.compile(r"^(?:SUMMARY: |==\d+==)?(.*: runtime error: .*|AddressSanitizer: .*)$", re.MULTILINE)
+_PLACE = re.compile(r"^/.*/(?=[^/]+/[^/]+:\d+:\d+: runtime error: )")
+_MAX_REPORT_LEN = 240
 _WRITTEN_OVER = 0xFF
 """In place of NOT_RUN for a case that the shim says it ran: a record that no shim writes."""
 
@@ -38,6 +42,13 @@ class Station:
     inline: bool = False
 
 
+def _sanitizer_report(said: str) -> str:
+    """The line of a sanitizer's report that says what was wrong and where, or nothing."""
+    found = _REPORT.search(said)
+    text = _PLACE.sub("", found[1]) if found else ""
+    return "".join(c for c in text if c.isprintable())[:_MAX_REPORT_LEN]
+
+
 class Executor:
     """One subject, or the oracle, over many batches. Not opened until the first use."""
 
@@ -55,6 +66,8 @@ class Executor:
         self._shim_cpu_ns = 0
         self.skipped = 0
         self.taken = [0] * wire.NUM_CLASSES
+        self.report = ""
+        """What a sanitizer said of the last case that departed."""
 
     def open(self) -> Shim:
         """The living shim, started if there is none; raises HarnessFault where it cannot be started."""
@@ -137,7 +150,9 @@ class Executor:
         self.cpu_ns += done.cpu_ns - self._shim_cpu_ns
         self._shim_cpu_ns = done.cpu_ns
         if done.reason == Reason.DEPARTURE:
+            shim = self._shim
             self.close()
+            self.report = _sanitizer_report(shim.said)
             return False
         if done.cpu_ns > CPU_BUDGET_NS:
             self.close()
@@ -211,7 +226,8 @@ def execute_unless_declined(
             return None
         wire.encode_batch_into(batch, memory.view)
         executor.start(batch, len(batch), strict=strict)
-        return executor.finish().copy()
+        results = executor.finish().copy()
+        return replace(results, report=executor.report if len(batch) == 1 else "")
     finally:
         executor.release()
         memory.close()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crosslane import steer
 from crosslane.draws import U64, Draws, below, take_bits
-from crosslane.manifest import Manifest
+from crosslane.manifest import POLICY_BITS, Manifest
 from crosslane.wire import CASE, OP, Batch, Flag, OpKind
 
 __all__ = ["generate_batch", "output_lens", "select_cases"]
@@ -68,7 +68,7 @@ def _draw_lengths(manifest: Manifest, number: int, families: dict[str, Mask], wo
     walked = sizes[_ranks(selected, number) % len(sizes)]
     large = take_bits(words[selected], 40, 6) == 0
     walked = np.where(large, large_sizes[below(words[selected], 0, len(large_sizes))], walked)
-    if number == 0 and len(walked):
+    if number == 0 and len(walked) and not manifest.max_len:
         walked[-1] = steer.LARGEST
     length[selected] = walked
     return length
@@ -101,7 +101,7 @@ def _draw_messages(manifest: Manifest, number: int, draws: Draws) -> _Messages:
         counter[selected] = _ranks(selected, number) % steer.num_counters(manifest)
         length[selected] = steer.beyond_the_carry(manifest, counter[selected], length[selected])
     refusals = families["refusals"]
-    illegal = refusals & (take_bits(words[1], 0, 2) == 0)
+    illegal = refusals & (take_bits(words[1], 0, 2) == 0) & ("data" in manifest.refusals)
     if manifest.partial == "refused":
         length = length + np.where(illegal, 1 + below(words[1], 32, manifest.block_len - 1), 0)
     elif manifest.min_len_blocks:
@@ -114,9 +114,9 @@ def _draw_messages(manifest: Manifest, number: int, draws: Draws) -> _Messages:
         num_pieces = np.where(often, 2 + take_bits(words[1], 10, 2), 1)
         num_pieces = np.where(families["lengths"] & (take_bits(words[1], 12, 1) == 0), 1, num_pieces)
         num_pieces[(length % manifest.block_len != 0) & (manifest.partial == "refused")] = 1
-    if manifest.split != "none":
+    if manifest.split != "none" and manifest.empty:
         num_pieces[(length == 0) & (take_bits(words[1], 14, 1) == 0)] = 0
-    bad_key = refusals & ~first & (take_bits(words[1], 16, 1) == 0)
+    bad_key = refusals & ~first & (take_bits(words[1], 16, 1) == 0) & ("key" in manifest.refusals)
     return _Messages(
         family=family,
         counter=counter,
@@ -125,11 +125,17 @@ def _draw_messages(manifest: Manifest, number: int, draws: Draws) -> _Messages:
         num_pieces=num_pieces,
         pieces=steer.steer_pieces(manifest, length, num_pieces, words[2:7]),
         setkey=first | bad_key | (take_bits(words[1], 18, 4) == 0),
-        reinit=~first & (take_bits(words[1], 22, 3) == 0),
-        clone=(num_pieces > 1) & (take_bits(words[1], 25, 2) == 0),
+        reinit=~first & (take_bits(words[1], 22, 3) == 0) & manifest.reinit,
+        clone=(num_pieces > 1) & (take_bits(words[1], 25, 2) == 0) & manifest.clone,
         bad_key=bad_key,
-        bad_iv=refusals & ~bad_key & (take_bits(words[1], 27, 3) == 0),
+        bad_iv=refusals & ~bad_key & (take_bits(words[1], 27, 3) == 0) & ("iv" in manifest.refusals),
     )
+
+
+def _equal_halves(keys: NDArray[np.uint8], key_lens: Ints) -> NDArray[np.uint8]:
+    """1 for each key whose two halves are alike, 0 for the others."""
+    alike = [bool((key[: n // 2] == key[n // 2 : n]).all()) for key, n in zip(keys, key_lens.tolist(), strict=True)]
+    return np.array(alike, np.uint8)
 
 
 def _whole_words(length: int) -> int:
@@ -176,6 +182,8 @@ class _Writer:
         blob = self.draws.data(data_at + pool_len)
         keys = blob[:iv_at].reshape(num_keys, key_stride)
         steer.steer_keys(key_words[1], keys, key_lens)
+        if manifest.num_keys > 1 and not manifest.equal_keys:
+            keys[np.arange(num_keys), key_lens - 1] ^= _equal_halves(keys, key_lens)
         if "degenerate" in manifest.policies:
             steer.steer_parts(key_words[1], keys, max(manifest.key_lens), _DEGENERATE_PARTS)
         self._steer_ivs(blob[iv_at:data_at].view(np.uint64).reshape(num_messages, iv_stride // 8))
@@ -198,7 +206,8 @@ class _Writer:
             return np.zeros(count, np.int64), np.zeros(count, np.int64)
         words = self.draws.words(count)
         lens = steer.steer_aad_lens(words)
-        return np.where(lens > 0, 1 + take_bits(words, 60, 1), take_bits(words, 61, 1)), lens
+        cut = take_bits(words, 60, 1) * (self.manifest.split != "none")
+        return np.where(lens > 0, 1 + cut, take_bits(words, 61, 1) * self.manifest.empty), lens
 
     def _write_aad(self, data_at: int) -> None:
         """In one piece or two, cut anywhere; sometimes an empty piece where there is no associated data."""
@@ -226,6 +235,7 @@ class _Writer:
         names = sorted(set(manifest.steering))
         refusals = m.family[m.first] == names.index("refusals") if "refusals" in names else np.zeros(len(lens), bool)
         illegal = np.array([n for n in range(manifest.block_len + 2) if n not in manifest.tag_lens])
+        refusals &= "tag" in manifest.refusals
         lens = np.where(refusals & (take_bits(words, 32, 2) == 0), illegal[below(words, 16, len(illegal))], lens)
         cases["tag_len"] = lens
         at = self.base + self.num_ops - 1
@@ -302,7 +312,8 @@ class _Writer:
         at = self.at_data[owner] + piece + after_clone
         words = self.draws.words(len(owner))
         last = piece == m.num_pieces[owner] - 1
-        flags = np.where(last, int(Flag.LAST), 0) | np.where(take_bits(words, 16, 2) == 0, int(Flag.IN_PLACE), 0)
+        in_place = (take_bits(words, 16, 2) == 0) & manifest.in_place
+        flags = np.where(last, int(Flag.LAST), 0) | np.where(in_place, int(Flag.IN_PLACE), 0)
         done = np.cumsum(length) - np.repeat(_exclusive(m.length), m.num_pieces)
         observed = self._observes(done)
         flags = (flags | np.where(observed, int(Flag.OBSERVE_IV), 0)).astype(np.uint64)
@@ -340,9 +351,10 @@ class _Writer:
         if len(manifest.directions) == 2:
             cases["decrypting"] = take_bits(words, 0, 1)
         cases["ctx_edge"] = take_bits(words, 1, 1) * 2
-        policy_bits = {"degenerate": 1, "weak_subkey": 2}
-        known = sum(policy_bits[name] for name in manifest.policies)
-        cases["policy"] = np.where(take_bits(words, 2, 2) == 0, take_bits(words, 4, 2) & known, 0)
+        known, always = (
+            sum(POLICY_BITS[name] for name in names) for names in (manifest.policies, manifest.always_policies)
+        )
+        cases["policy"] = np.where(take_bits(words, 2, 2) == 0, take_bits(words, 4, 2) & known, 0) | always
         return cases
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["ARCHES", "FEATURES", "feature_flags", "host_arch"]
+__all__ = ["ALL_ARCHES", "ARCHES", "FEATURES", "NARROW_ARCHES", "PORTABLE_ARCHES", "feature_flags", "host_arch"]
 
 _X86_FLAGS: Final = MappingProxyType(
     {
@@ -28,12 +28,31 @@ _X86_FLAGS: Final = MappingProxyType(
 _ARM_EXTENSIONS: Final = MappingProxyType({"neon": "", "aes": "+aes", "pmull": "+aes", "sm4": "+sm4", "sha3": "+sha3"})
 _ARM_V82: Final = frozenset({"sm4", "sha3"})
 
+# What Debian gives each architecture at least, spelt out: other distributions give their compilers later models.
+_PORTABLE_BASELINES: Final = MappingProxyType(
+    {
+        "s390x": ("-march=z196",),
+        "ppc64": ("-mcpu=power4", "-mabi=elfv1"),
+        "i386": ("-march=i686", "-mtune=generic"),
+        "armhf": ("-march=armv7-a+fp", "-mfloat-abi=hard", "-mthumb"),
+        "riscv64": ("-march=rv64gc", "-mabi=lp64d"),
+    }
+)
+
 ARCHES: Final = ("x86_64", "aarch64")
+"""Architectures with implementations of their own; the suite runs on hosts of these."""
+PORTABLE_ARCHES: Final = tuple(_PORTABLE_BASELINES)
+"""Architectures on which portable code alone runs, for their byte order and word size."""
+ALL_ARCHES: Final = (*ARCHES, *PORTABLE_ARCHES)
+NARROW_ARCHES: Final = ("i386", "armhf")
+"""Architectures with 32-bit addresses."""
 FEATURES: Final = MappingProxyType({"any": (), "x86_64": tuple(_X86_FLAGS), "aarch64": tuple(_ARM_EXTENSIONS)})
 
 
 def feature_flags(arch: str, features: Sequence[str]) -> tuple[str, ...]:
     """Return the compiler flags for code of ``arch`` that needs ``features``; the baseline is pinned, not inherited."""
+    if arch in _PORTABLE_BASELINES:
+        return _PORTABLE_BASELINES[arch]
     if arch == "x86_64":
         return ("-march=x86-64", "-mtune=generic", *(flag for name, flag in _X86_FLAGS.items() if name in features))
     base = "armv8.2-a" if _ARM_V82.intersection(features) else "armv8-a"

@@ -10,7 +10,7 @@ from typing import Any
 
 from crosslane.data import shown
 from crosslane.errors import BadInput
-from crosslane.isa import ARCHES, FEATURES, host_arch
+from crosslane.isa import ALL_ARCHES, ARCHES, FEATURES, host_arch
 from crosslane.model import Lane, Registry
 from crosslane.names import WORD_PATTERN, unknown_name
 from crosslane.tomlread import Field, read_fields, read_toml
@@ -19,10 +19,11 @@ __all__ = ["lane_named", "lanes_for_host", "load_lanes"]
 
 _FIELDS = {
     "comment": Field(kind="str", pattern="[^\n]+"),
-    "arch": Field(kind="str", allowed=ARCHES),
+    "arch": Field(kind="str", allowed=ALL_ARCHES),
     "runner": Field(kind="str", allowed=("native", "qemu")),
     "cpu": Field(kind="str", pattern="[A-Za-z0-9_.,=+-]*"),
     "compiler": Field(kind="str", allowed=("gcc",)),
+    "sanitizer": Field(kind="str", allowed=("none", "address", "undefined")),
     "opt": Field(kind="str", allowed=("-O0", "-O1", "-O2", "-O3", "-Os")),
     "hosts": Field(kind="str", many=True, min_num=1, allowed=ARCHES),
     "hides": Field(kind="str", many=True),
@@ -54,9 +55,12 @@ def _read_lane(path: Path, name: str, table: Any, host: str) -> Lane:
         raise BadInput(f'{place}a native lane has cpu = "" and hosts = ["{arch}"]; correct both or use runner = "qemu"')
     if runner == "qemu" and not cpu:
         raise BadInput(f'{place}cpu is empty; a qemu lane needs a CPU model, for example cpu = "max"')
+    if values["sanitizer"] != "none" and runner != "native":
+        raise BadInput(f'{place}sanitizer has {values["sanitizer"]!r}, which needs runner = "native"; write "none"')
     for feature in values["hides"]:
-        if feature not in FEATURES[arch]:
-            raise BadInput(f"{place}hides has {feature!r}; allowed for {arch} are {', '.join(FEATURES[arch])}")
+        if feature not in FEATURES.get(arch, ()):
+            allowed = ", ".join(FEATURES.get(arch, ())) or "none"
+            raise BadInput(f"{place}hides has {feature!r}; allowed for {arch} are {allowed}")
     for full_host in values["full"]:
         if full_host not in values["hosts"]:
             raise BadInput(f"{place}full has {full_host!r}; allowed are its hosts, {', '.join(values['hosts'])}")

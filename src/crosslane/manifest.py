@@ -7,13 +7,13 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crosslane.errors import BadInput
-from crosslane.model import Cipher, Implementation, Mode
+from crosslane.model import Cipher, Domain, Implementation, Mode
 
-__all__ = ["GENERATOR_VERSION", "CaseId", "Manifest", "manifest_for", "parse_case_id", "parse_manifest"]
+__all__ = ["GENERATOR_VERSION", "POLICY_BITS", "CaseId", "Manifest", "manifest_for", "manifest_within", "parse_case_id", "parse_manifest"]
 
 GENERATOR_VERSION = 1
 """Changes whenever the same manifest would generate other cases; golden tests pin it."""
@@ -36,9 +36,17 @@ _ALLOWED = {
     "iv_out": ("none", "next", "next_whole"),
     "directions": ("encrypt", "decrypt"),
     "policies": ("degenerate", "weak_subkey"),
+    "always_policies": ("degenerate", "weak_subkey"),
+    "refusals": ("key", "iv", "tag", "data"),
     "steering": tuple(sorted(set(STEERING))),
 }
 _NEVER_EMPTY = ("key_lens", "directions", "steering")
+
+POLICY_BITS = {"degenerate": 1, "weak_subkey": 2}
+"""Key-refusal policies as the bits of a case."""
+
+REFUSALS = ("key", "iv", "tag", "data")
+"""What may be illegal in a case that is to be refused: the length of a key, an iv, a tag or the data."""
 
 _DIGEST_LEN = 16
 _CASE_ID = re.compile(rf"([0-9a-f]{{{_DIGEST_LEN}}})-([0-9]{{1,9}})-([0-9]{{1,9}})")
@@ -48,7 +56,8 @@ _CASE_ID = re.compile(rf"([0-9a-f]{{{_DIGEST_LEN}}})-([0-9]{{1,9}})-([0-9]{{1,9}
 class Manifest:
     """Facts of one algorithm's generation. ``ways`` is the widest parallel width in blocks of any implementation.
 
-    ``fixed_len`` is 0, or the length in bytes of every message: benchmarks measure with it.
+    ``fixed_len`` is 0, or the length in bytes of every message: benchmarks measure with it. The fields behind it bound
+    generation to the domain of a provider (``model.Domain`` explains them); ``max_len`` 0 is no bound.
     """
 
     generator: int
@@ -73,6 +82,15 @@ class Manifest:
     messages_per_session: int
     steering: tuple[str, ...]
     fixed_len: int = 0
+    min_len: int = 0
+    max_len: int = 0
+    empty: bool = True
+    in_place: bool = True
+    clone: bool = True
+    reinit: bool = True
+    equal_keys: bool = True
+    always_policies: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = REFUSALS
 
     def to_json(self) -> str:
         """Canonical text: sorted keys, no spaces."""
@@ -146,6 +164,29 @@ def manifest_for(cipher: Cipher, mode: Mode, implementations: Sequence[Implement
         sessions_per_batch=SESSIONS_PER_BATCH,
         messages_per_session=MESSAGES_PER_SESSION,
         steering=STEERING,
+    )
+
+
+def manifest_within(manifest: Manifest, domain: Domain) -> Manifest:
+    """The same manifest bounded to what a provider computes and shows of the algorithm."""
+    return replace(
+        manifest,
+        key_lens=domain.key_lens,
+        policies=domain.policies,
+        always_policies=domain.always_policies,
+        split=domain.split,
+        iv_lens=domain.iv_lens,
+        iv_out=manifest.iv_out if domain.observes_iv else "none",
+        directions=domain.directions,
+        tag_lens=domain.tag_lens,
+        min_len=domain.min_len,
+        max_len=domain.max_len,
+        empty=domain.empty,
+        in_place=domain.in_place,
+        clone=domain.clone,
+        reinit=domain.reinit,
+        equal_keys=domain.equal_keys,
+        refusals=domain.refusals,
     )
 
 

@@ -70,13 +70,13 @@ _OPEN = struct.Struct("<32s64s32sQQQQii")
 _RUN = struct.Struct("<QQQ")
 _BARE = struct.Struct("<QQQQ")
 _DONE = struct.Struct("<QIIQQ")
-_OPENED = struct.Struct("<IIII")
+_OPENED = struct.Struct("<IIIIQ")
 _PATH_NAME_LEN = 32
 
 
 @dataclass(frozen=True)
 class Hello:
-    """What a shim says of itself. ``max_message_len`` in bytes."""
+    """What a shim says of itself. ``max_message_len`` in bytes; ``libraries`` are providers' names and versions."""
 
     protocol: int
     arch: str
@@ -89,17 +89,22 @@ class Hello:
     features: frozenset[str]
     watchers: frozenset[str]
     implementations: tuple[str, ...]
+    libraries: tuple[str, ...]
     modes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Opened:
-    """Answer to OPEN; ``declined`` where the CPU cannot run the implementation."""
+    """Answer to OPEN; ``declined`` where the CPU cannot run the implementation or the library lacks the algorithm.
+
+    ``blind`` are watchers that the shim has but that cannot look into this subject.
+    """
 
     declined: bool
     block_len: int
     ways: int
     paths: tuple[str, ...]
+    blind: Watch = Watch(0)
 
 
 @dataclass(frozen=True)
@@ -176,7 +181,7 @@ def encode_bare(num_messages: int, message_len: int, messages_per_key: int) -> b
 _HELLO_TYPES: Mapping[str, type] = {
     "protocol": int, "arch": str, "byte_order": str, "word_bits": int, "page_len": int, "transports": list,
     "max_message_len": int, "num_slots": int, "features": list, "watchers": list, "implementations": list,
-    "modes": list,
+    "libraries": list, "modes": list,
 }  # fmt: skip
 
 
@@ -200,6 +205,7 @@ def decode_hello(payload: bytes) -> Hello:
         features=frozenset(fields["features"]),
         watchers=frozenset(fields["watchers"]),
         implementations=tuple(fields["implementations"]),
+        libraries=tuple(fields["libraries"]),
         modes=tuple(fields["modes"]),
     )
 
@@ -208,14 +214,14 @@ def decode_opened(payload: bytes) -> Opened:
     """Read OPENED."""
     if len(payload) < _OPENED.size:
         raise HarnessFault(f"OPENED has {len(payload)} bytes, fewer than {_OPENED.size}")
-    status, block_len, ways, num_paths = _OPENED.unpack_from(payload)
-    if status > 1 or len(payload) != _OPENED.size + num_paths * _PATH_NAME_LEN:
-        raise HarnessFault(f"OPENED has status {status} and {len(payload)} bytes for {num_paths} paths")
+    status, block_len, ways, num_paths, blind = _OPENED.unpack_from(payload)
+    if status > 1 or blind & ~int(Watch.ALL) or len(payload) != _OPENED.size + num_paths * _PATH_NAME_LEN:
+        raise HarnessFault(f"OPENED has status {status} and {len(payload)} bytes for {num_paths} paths, blind {blind:#x}")
     names = [
         payload[_OPENED.size + i * _PATH_NAME_LEN :][:_PATH_NAME_LEN].rstrip(b"\0").decode("ascii", "replace")
         for i in range(num_paths)
     ]
-    return Opened(status == 1, block_len, ways, tuple(names))
+    return Opened(status == 1, block_len, ways, tuple(names), Watch(blind))
 
 
 def decode_done(payload: bytes) -> Done:

@@ -90,6 +90,7 @@ _PROVIDER_FIELDS = {
 _PROVIDER_CIPHER_FIELDS = {
     "key_lens": Field(kind="int", many=True, min_num=1, least=0, optional=True),
     "refuses_keys": Field(kind="bool", optional=True),
+    "policies": Field(kind="str", many=True, allowed=_POLICIES, optional=True),
 }
 
 # A table [[algorithm]]; what is optional is as the mode has it.
@@ -108,7 +109,6 @@ _DOMAIN_FIELDS = {
     "max_len": Field(kind="int", least=1, optional=True),
     "empty": Field(kind="bool", optional=True),
     "equal_keys": Field(kind="bool", optional=True),
-    "policies": Field(kind="str", many=True, allowed=_POLICIES, optional=True),
     "always_policies": Field(kind="str", many=True, allowed=_POLICIES, optional=True),
     "reinit": Field(kind="bool", optional=True),
     "in_place": Field(kind="bool", optional=True),
@@ -238,7 +238,9 @@ def _read_cipher_limits(path: Path, tables: dict[str, Any], ciphers: Sequence[Ci
         if name not in known or not isinstance(table, dict):
             raise BadInput(f"{shown(path)}: {where}: no such cipher; allowed are {', '.join(known)}; rename the table")
         limits[name] = read_fields(path, table, _PROVIDER_CIPHER_FIELDS, where=where)
-        _require_within(f"{shown(path)}: {where}: key_lens", limits[name].get("key_lens", ()), known[name].key_lens)
+        place = f"{shown(path)}: {where}: "
+        _require_within(f"{place}key_lens", limits[name].get("key_lens", ()), known[name].key_lens)
+        _require_within(f"{place}policies", limits[name].get("policies", ()), known[name].policies)
     return limits
 
 
@@ -275,8 +277,7 @@ def _read_domains(
 
 def _domain(place: str, mode: Mode, cipher: Cipher, values: dict[str, Any], limit: dict[str, Any]) -> Domain:
     """A domain from what a table says and, where it says nothing, from mode and cipher."""
-    refusals = tuple(kind for kind in values["refusals"] if kind != "key" or limit.get("refuses_keys", True))
-    found = {
+    ours: dict[str, Any] = {
         "directions": mode.directions,
         "iv_lens": tuple(length or cipher.block_len for length in mode.iv_lens),
         "tag_lens": tuple(length or cipher.block_len for length in mode.tag_lens),
@@ -285,23 +286,36 @@ def _domain(place: str, mode: Mode, cipher: Cipher, values: dict[str, Any], limi
         "max_len": 0,
         "empty": mode.min_len_blocks == 0,
         "equal_keys": True,
-        "policies": (),
         "always_policies": (),
         "reinit": True,
         "in_place": True,
         "releases_plaintext": False,
     }
+    _check_domain(place, mode, values, ours)
+    merged = {**ours, **values}
+    # Lengths that are ours but not the library's would be refused by one alone.
+    refuses_keys = limit.get("refuses_keys", True) and limit.get("key_lens", cipher.key_lens) == cipher.key_lens
+    merged["refusals"] = tuple(kind for kind in merged["refusals"] if kind != "key" or refuses_keys)
+    merged["always_policies"] = tuple(name for name in merged["always_policies"] if name in cipher.policies)
+    return Domain(
+        mode=mode.name,
+        cipher=cipher.name,
+        key_lens=limit.get("key_lens", cipher.key_lens),
+        policies=limit.get("policies", ()),
+        **merged,
+    )
+
+
+def _check_domain(place: str, mode: Mode, values: dict[str, Any], ours: dict[str, Any]) -> None:
     for key in ("directions", "iv_lens", "tag_lens"):
-        _require_within(f"{place}{key}", values.get(key, ()), found[key])  # type: ignore[arg-type]
-    for key in ("policies", "always_policies"):
-        _require_within(f"{place}{key}", values.get(key, ()), cipher.policies)
+        _require_within(f"{place}{key}", values.get(key, ()), ours[key])
     if mode.aad and "releases_plaintext" not in values:
-        raise BadInput(f"{place}the key 'releases_plaintext' is missing; add it, since {mode.name} compares tags")
+        raise BadInput(
+            f"{place}the key 'releases_plaintext' is missing; add it (true or false), since {mode.name} compares tags"
+        )
     finer = ("none", "block", "byte")
     if finer.index(values.get("split", "none")) > finer.index(mode.split):
         raise BadInput(f"{place}split is {values['split']!r}, finer than the mode's own; allowed is {mode.split!r}")
-    merged: dict[str, Any] = {**found, **values, "refusals": refusals}
-    return Domain(mode=mode.name, cipher=cipher.name, key_lens=limit.get("key_lens", cipher.key_lens), **merged)
 
 
 def _check_features(path: Path, isa: str, features: Sequence[str]) -> None:

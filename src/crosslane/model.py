@@ -163,7 +163,8 @@ class Lane:
 
     ``runner`` is ``native`` or ``qemu``; ``cpu`` the qemu model (empty natively); ``hosts`` the host architectures on
     which the lane exists; ``hides`` are CPU features masked from dispatch; ``gate`` whether ``check`` runs it by
-    default; ``full`` whether it gets the full grids on this host. ``opt`` is the compiler's own spelling (``-O2``).
+    default; ``full`` whether it gets the full grids on this host. ``opt`` is the compiler's own spelling (``-O2``);
+    ``sanitizer`` what gcc builds into the code under test: ``none``, ``address`` or ``undefined``.
     """
 
     name: str
@@ -172,11 +173,17 @@ class Lane:
     cpu: str
     compiler: str
     opt: str
+    sanitizer: Literal["none", "address", "undefined"]
     hosts: tuple[str, ...]
     hides: tuple[str, ...]
     gate: bool
     full: bool
     comment: str
+
+    @property
+    def sanitized(self) -> bool:
+        """Whether a sanitizer watches the code under test."""
+        return self.sanitizer != "none"
 
 
 @dataclass(frozen=True, order=True)

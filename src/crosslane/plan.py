@@ -1,42 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run will do, decided before it begins: cells, counts, programs and vectors, one plan per algorithm."""
+"""What a run will do, decided before it begins: cells, counts, programs and vectors, one plan per algorithm.
+
+The cells of a provider have plans of their own, whose manifests keep to what the library computes and shows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosslane import sandbox
-from crosslane.build import ShimProgram, build_lanes, build_launcher
 from crosslane.corpora import VectorFile
 from crosslane.errors import BadInput, HarnessFault
 from crosslane.execute import Station
 from crosslane.isa import host_arch
 from crosslane.lanes import lanes_for_host
-from crosslane.manifest import Manifest, manifest_for
-from crosslane.model import Algorithm, Cell, Implementation, Lane, Mode, Registry
-from crosslane.names import match_cell, select_cells
+from crosslane.manifest import Manifest, manifest_for, manifest_within
+from crosslane.model import Algorithm, Cell, Domain, Implementation, Lane, Mode, Provider, Registry
+from crosslane.names import match_cell, select_cells, unknown_name
 from crosslane.registry import cells, cipher_named, implementation_named, mode_named
-from crosslane.toolchain import runner_command
+from crosslane.stations import Stations, programs_for
 
-__all__ = ["DEFAULT_SEED", "AlgorithmPlan", "CellPlan", "Counts", "Selection", "make_plans", "programs_for"]
+__all__ = [
+    "DEFAULT_SEED",
+    "AlgorithmPlan",
+    "CellPlan",
+    "Counts",
+    "RunPlan",
+    "Selection",
+    "make_plans",
+    "manifest_of",
+    "selected_cells",
+]
 
 DEFAULT_SEED = "every implementation agrees with the generic one"
-
 BLOCK_MODE = "ecb"
 """The mode that gives the references their block function."""
-MEMORY_LIMIT = 4 << 30
-CPU_LIMIT_S = 900
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Comparisons per cell: where the full grids run natively, where they run under qemu, and everywhere else."""
+    """Comparisons per cell: where the full grids run natively, where they run under qemu, everywhere else, and of
+    providers.
+    """
 
     native: int = 131_072
     emulated: int = 24_576
     other: int = 640
+    provider: int = 16_384
 
     def of(self, lane: Lane) -> int:
         """The count of a cell in ``lane``."""
@@ -47,30 +58,41 @@ class Counts:
 
 @dataclass(frozen=True)
 class Selection:
-    """What to run: cell patterns and lane names (all that the gate wants where empty)."""
+    """What to run: cell patterns, lane names (all that the gate wants where empty), and providers to leave out."""
 
     patterns: tuple[str, ...] = ()
     lanes: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class CellPlan:
-    """One cell: how to start its subject and how many comparisons it gets; ``paths`` are the code paths asked of it."""
+    """One cell: how to start its subject and how many comparisons it gets; ``paths`` are the code paths asked of it.
+
+    ``native`` is whether it runs at the machine's own speed: neither emulated nor sanitized.
+    ``provider`` says that the subject is a library that this project did not write.
+    """
 
     cell: Cell
-    implementation: Implementation
+    needed_features: tuple[str, ...]
     arch: str
     native: bool
     full: bool
     paths: tuple[str, ...]
     station: Station
     comparisons: int
+    provider: bool = False
 
 
 @dataclass(frozen=True)
 class AlgorithmPlan:
-    """All selected cells of one algorithm, with what they share: the oracle, its block function, vectors, reference."""
+    """Selected cells of one algorithm, with what they share: the oracle, its block function, vectors, reference.
 
+    ``name`` is the algorithm, and the provider where the manifest keeps to a provider's domain; such a plan is
+    ``bounded``: vectors beyond the manifest are not run.
+    """
+
+    name: str
     algorithm: Algorithm
     manifest: Manifest
     oracle: Station
@@ -78,11 +100,21 @@ class AlgorithmPlan:
     reference: Path
     cells: tuple[CellPlan, ...]
     vectors: tuple[VectorFile, ...]
+    bounded: bool = False
 
     @property
     def total(self) -> int:
         """Comparisons planned, vectors aside."""
         return sum(cell.comparisons for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """All algorithm plans of one run, and what the host does not grant."""
+
+    algorithms: tuple[AlgorithmPlan, ...]
+    lanes: tuple[Lane, ...]
+    sandbox_missing: tuple[str, ...]
 
 
 def _selected_lanes(registry: Registry, selection: Selection) -> list[Lane]:
@@ -97,11 +129,19 @@ def _selected_lanes(registry: Registry, selection: Selection) -> list[Lane]:
     return [lanes[name] for name in dict.fromkeys(selection.lanes)]
 
 
+def _check_without(registry: Registry, selection: Selection) -> None:
+    known = [provider.name for provider in registry.providers]
+    for name in selection.without:
+        if name not in known:
+            raise unknown_name("provider", name, known, hint="`crosslane list providers` prints all")
+
+
 def selected_cells(registry: Registry, selection: Selection) -> tuple[list[Cell], list[Lane]]:
     """The cells that a selection means, and the lanes they lie in; raises BadInput where it means none."""
     lanes = _selected_lanes(registry, selection)
     names = {lane.name for lane in lanes}
-    every = cells(registry)
+    _check_without(registry, selection)
+    every = [cell for cell in cells(registry) if cell.driver not in selection.without]
     offered = [cell for cell in every if cell.lane in names]
     if not selection.patterns:
         return offered, lanes
@@ -120,76 +160,17 @@ def selected_cells(registry: Registry, selection: Selection) -> tuple[list[Cell]
 def _oracle_lane(registry: Registry) -> Lane:
     """The native lane of this host, where the generic implementations answer for all others."""
     for lane in lanes_for_host(registry):
-        if lane.runner == "native" and lane.gate:
+        if lane.runner == "native" and lane.gate and lane.full:
             return lane
     raise HarnessFault(
         f"ci/lanes.toml has no native lane of the gate for {host_arch()}, which the oracle needs: add one"
     )
 
 
-class _Commands:
-    """Builds the command lines of shims: launcher, runner, program."""
-
-    def __init__(self, root: Path, *, require_sandbox: bool) -> None:
-        self._launcher = build_launcher(root)
-        self._require = require_sandbox
-        self.state = sandbox.probe(self._launcher)
-        if require_sandbox and self.state.missing:
-            raise HarnessFault(
-                f"this host refuses the sandbox layers {', '.join(self.state.missing)} and --require-sandbox was "
-                "given: run on a host that grants them, or without the option"
-            )
-
-    def command(self, lane: Lane, program: Path) -> tuple[str, ...]:
-        """The command line of a shim program in a lane."""
-        runner = runner_command(lane)
-        reads = [program, *(sandbox.system_read_paths() if runner else ())]
-        return tuple(
-            sandbox.launcher_argv(
-                self._launcher,
-                [*runner, str(program)],
-                memory_limit=MEMORY_LIMIT,
-                cpu_limit_s=CPU_LIMIT_S,
-                read_paths=reads,
-                require=self._require,
-            )
-        )
-
-
-def programs_for(
-    registry: Registry, lanes: Sequence[Lane], progress: Callable[[str], None] | None = None
-) -> dict[tuple[str, str], Path]:
-    """Build all that the lanes need; maps (lane, driver) to the shim program that holds the implementation."""
-    built: dict[str, tuple[ShimProgram, ...]] = build_lanes(registry, lanes, progress=progress)
-    return {
-        (lane, implementation.driver): program.path
-        for lane, programs in built.items()
-        for program in programs
-        for implementation in program.implementations
-    }
-
-
-def _hide_bits(lane: Lane) -> int:
-    """The lane's hidden features as the bits of subject.h."""
-    x86 = ("ssse3", "sse4_1", "aes", "pclmul", "avx", "avx2", "vaes", "vpclmul", "gfni", "bmi2")
-    arm = ("neon", "aes", "pmull", "sm4", "sha3")
-    names, base = (x86, 0) if lane.arch == "x86_64" else (arm, 32)
-    return sum(1 << (base + names.index(name)) for name in lane.hides)
-
-
 def _asked_paths(implementation: Implementation, mode: Mode) -> tuple[str, ...]:
     """The declared paths that the mode can take: those named for it, and in a mode that is not serial the others."""
     named = [name.rpartition(":") for name in implementation.paths]
     return tuple(name for only, _, name in named if only == mode.name or (not only and not mode.serial))
-
-
-@dataclass(frozen=True)
-class RunPlan:
-    """All algorithm plans of one run, and what the host does not grant."""
-
-    algorithms: tuple[AlgorithmPlan, ...]
-    lanes: tuple[Lane, ...]
-    sandbox_missing: tuple[str, ...]
 
 
 def make_plans(
@@ -203,48 +184,99 @@ def make_plans(
     progress: Callable[[str], None] | None = None,
 ) -> RunPlan:
     """Decide everything and build what is missing; raises BadInput, MissingTool or HarnessFault."""
-    counts = counts or Counts()
     chosen, lanes = selected_cells(registry, selection)
     oracle_lane = _oracle_lane(registry)
     programs = programs_for(registry, [*lanes, *([oracle_lane] if oracle_lane not in lanes else [])], progress)
-    commands = _Commands(registry.root, require_sandbox=require_sandbox)
-    by_name = {lane.name: lane for lane in lanes}
-    plans = []
-    for algorithm in sorted({cell.algorithm for cell in chosen}):
-        mode = mode_named(registry, algorithm.mode)
-        generic = next(i for i in registry.implementations if i.cipher == algorithm.cipher and i.is_generic)
-
-        def station(implementation: Implementation, lane: Lane, mode: str = algorithm.mode) -> Station:
-            program = programs[lane.name, implementation.driver]
-            return Station(
-                commands.command(lane, program), implementation.symbol, mode, implementation.cipher, _hide_bits(lane)
-            )
-
-        plans.append(
-            AlgorithmPlan(
-                algorithm=algorithm,
-                manifest=manifest_of(registry, algorithm, seed),
-                oracle=station(generic, oracle_lane),
-                blocks=station(generic, oracle_lane, BLOCK_MODE),
-                reference=mode.folder,
-                cells=tuple(
-                    CellPlan(
-                        cell=cell,
-                        implementation=implementation_named(registry, cell.driver),
-                        arch=by_name[cell.lane].arch,
-                        paths=_asked_paths(implementation_named(registry, cell.driver), mode),
-                        native=by_name[cell.lane].runner == "native",
-                        full=by_name[cell.lane].full,
-                        station=station(implementation_named(registry, cell.driver), by_name[cell.lane]),
-                        comparisons=counts.of(by_name[cell.lane]),
-                    )
-                    for cell in chosen
-                    if cell.algorithm == algorithm
-                ),
-                vectors=tuple(file for file in vectors if file.algorithm == str(algorithm)),
-            )
+    stations = Stations(registry, programs, require_sandbox=require_sandbox)
+    planner = _Planner(registry, stations, oracle_lane, {lane.name: lane for lane in lanes}, seed, counts or Counts())
+    plans = [
+        plan
+        for algorithm in sorted({cell.algorithm for cell in chosen})
+        for plan in planner.plans(
+            algorithm,
+            [cell for cell in chosen if cell.algorithm == algorithm],
+            tuple(file for file in vectors if file.algorithm == str(algorithm)),
         )
-    return RunPlan(tuple(plans), tuple(lanes), commands.state.missing)
+    ]
+    return RunPlan(tuple(plans), tuple(lanes), stations.missing)
+
+
+@dataclass(frozen=True)
+class _Planner:
+    """Plans algorithm by algorithm."""
+
+    registry: Registry
+    stations: Stations
+    oracle_lane: Lane
+    lanes: dict[str, Lane]
+    seed: str
+    counts: Counts
+
+    def plans(
+        self, algorithm: Algorithm, chosen: Sequence[Cell], vectors: tuple[VectorFile, ...]
+    ) -> Iterable[AlgorithmPlan]:
+        """Our own and third parties' cells together, each provider's by themselves."""
+        providers = {provider.name: provider for provider in self.registry.providers}
+        own = [cell for cell in chosen if cell.driver not in providers]
+        if own:
+            planned = tuple(self._own_cell(cell) for cell in own)
+            yield self._plan(str(algorithm), algorithm, planned, vectors, None)
+        for cell in chosen:
+            if cell.driver in providers:
+                provider = providers[cell.driver]
+                name = f"{algorithm} within {provider.name}"
+                domain = provider.domain(algorithm.mode, algorithm.cipher)
+                yield self._plan(name, algorithm, (self._provider_cell(cell, provider),), vectors, domain)
+
+    def _plan(
+        self,
+        name: str,
+        algorithm: Algorithm,
+        planned: tuple[CellPlan, ...],
+        vectors: tuple[VectorFile, ...],
+        domain: Domain | None,
+    ) -> AlgorithmPlan:
+        generic = next(i for i in self.registry.implementations if i.cipher == algorithm.cipher and i.is_generic)
+        manifest = manifest_of(self.registry, algorithm, self.seed)
+        return AlgorithmPlan(
+            name=name,
+            algorithm=algorithm,
+            manifest=manifest_within(manifest, domain) if domain else manifest,
+            oracle=self.stations.of(generic, self.oracle_lane, algorithm.mode),
+            blocks=self.stations.of(generic, self.oracle_lane, BLOCK_MODE),
+            reference=mode_named(self.registry, algorithm.mode).folder,
+            cells=planned,
+            vectors=vectors,
+            bounded=domain is not None,
+        )
+
+    def _own_cell(self, cell: Cell) -> CellPlan:
+        implementation, lane = implementation_named(self.registry, cell.driver), self.lanes[cell.lane]
+        mode = mode_named(self.registry, cell.algorithm.mode)
+        return CellPlan(
+            cell=cell,
+            needed_features=implementation.features,
+            arch=lane.arch,
+            native=lane.runner == "native" and not lane.sanitized,
+            full=lane.full,
+            paths=_asked_paths(implementation, mode),
+            station=self.stations.of(implementation, lane, mode.name),
+            comparisons=self.counts.of(lane),
+        )
+
+    def _provider_cell(self, cell: Cell, provider: Provider) -> CellPlan:
+        lane = self.lanes[cell.lane]
+        return CellPlan(
+            cell=cell,
+            needed_features=(),
+            arch=lane.arch,
+            native=True,
+            full=True,
+            paths=(),
+            station=self.stations.of_provider(provider, lane, cell.algorithm.mode, cell.algorithm.cipher),
+            comparisons=self.counts.provider,
+            provider=True,
+        )
 
 
 def manifest_of(registry: Registry, algorithm: Algorithm, seed: str) -> Manifest:

@@ -43,7 +43,7 @@ class _Suite:
     done: dict[str, AlgorithmResult] = field(default_factory=dict)
 
     def plan_of(self, algorithm: str) -> AlgorithmPlan:
-        return next(plan for plan in self.run.algorithms if str(plan.algorithm) == algorithm)
+        return next(plan for plan in self.run.algorithms if plan.name == algorithm)
 
     def result_of(self, algorithm: str, cell: str) -> CellResult:
         from crosslane.campaign import with_judgements  # noqa: PLC0415 - pytest loads this module in every project
@@ -93,7 +93,7 @@ def _suite(config: pytest.Config) -> _Suite:
                 registry,
                 selection,
                 seed=config.getoption("--crosslane-seed") or DEFAULT_SEED,
-                counts=Counts(count, count, count) if count else Counts(),
+                counts=Counts(count, count, count, count) if count else Counts(),
                 vectors=all_vectors(registry.root, imported=config.getoption("--crosslane-vectors") == "all")[0],
             )
             checks = load_checks(registry.root)
@@ -118,9 +118,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     suite = _suite(metafunc.config)
     values = [
         pytest.param(
-            CellView(suite, str(plan.algorithm), str(cell.cell), check.name),
+            CellView(suite, plan.name, str(cell.cell), check.name),
             id=f"{cell.cell}-{check.name}",
-            marks=pytest.mark.xdist_group(str(plan.algorithm)),
+            marks=pytest.mark.xdist_group(plan.name),
         )
         for plan in suite.run.algorithms
         for cell in plan.cells

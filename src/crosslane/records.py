@@ -71,8 +71,12 @@ class CellResult:
 
 @dataclass(frozen=True)
 class AlgorithmResult:
-    """All cells of one algorithm, with the manifest (canonical JSON) that regenerates its cases."""
+    """All cells of one plan, with the manifest (canonical JSON) that regenerates its cases.
 
+    ``name`` is the algorithm's, with the provider whose domain the manifest keeps to.
+    """
+
+    name: str
     algorithm: str
     manifest: str
     digest: str

@@ -81,7 +81,8 @@ def scan_registry(
     for folder in impls_dirs:
         implementations += _scan_third_party(problems, folder, [cipher.name for cipher in ciphers], known)
     providers = _scan_providers(problems, root / "impls" / "providers", ciphers, modes)
-    _check_unique(problems, [*implementations, *providers])
+    _check_unique(problems, implementations)
+    _check_provider_names(problems, providers, implementations)
     lanes = problems.keep(lambda: load_lanes(root / "ci" / "lanes.toml", host=host))
     registry = Registry(
         ciphers=tuple(sorted(ciphers, key=lambda cipher: cipher.name)),
@@ -172,10 +173,25 @@ def _check_unique(problems: _Problems, implementations: Iterable[Implementation]
             )
 
 
+def _check_provider_names(
+    problems: _Problems, providers: Iterable[Provider], implementations: Iterable[Implementation]
+) -> None:
+    """In a cell's id a provider stands where a driver does."""
+    drivers = {item.driver: item for item in implementations}
+    for provider in providers:
+        if provider.name in drivers:
+            problems.found.append(
+                BadInput(
+                    f"{shown(drivers[provider.name].folder / 'impl.toml')}: driver {provider.name!r} is the name of the "
+                    f"provider in {shown(provider.folder)}; rename the driver"
+                )
+            )
+
+
 def cells(registry: Registry, host: str | None = None) -> tuple[Cell, ...]:
     """Return every cell of a host architecture (default: this machine), sorted by id's parts.
 
-    There is one wherever the mode allows the cipher's block and the implementation is portable or made for the
+    Providers have cells in the native lane of the full grids. Of our own there is one wherever the mode allows the cipher's block and the implementation is portable or made for the
     lane's architecture. Raises ``BadInput`` where the host has no lane.
     """
     lanes = lanes_for_host(registry, host)
@@ -187,6 +203,12 @@ def cells(registry: Registry, host: str | None = None) -> tuple[Cell, ...]:
         if block_lens[item.cipher] in mode.block_lens
         for lane in lanes
         if item.isa in ("any", lane.arch)
+    ) + tuple(
+        Cell(algorithm=Algorithm(mode=domain.mode, cipher=domain.cipher), driver=provider.name, lane=lane.name)
+        for provider in registry.providers
+        for domain in provider.domains
+        for lane in lanes
+        if lane.runner == "native" and lane.full
     )
 
 
@@ -203,6 +225,11 @@ def mode_named(registry: Registry, name: str) -> Mode:
 def implementation_named(registry: Registry, driver: str) -> Implementation:
     """Return the implementation of that driver name; raises ``BadInput`` with the nearest names."""
     return _named("driver", driver, {item.driver: item for item in registry.implementations})
+
+
+def provider_named(registry: Registry, name: str) -> Provider:
+    """Return the provider of that name; raises ``BadInput`` with the nearest names."""
+    return _named("provider", name, {provider.name: provider for provider in registry.providers})
 
 
 def _named(kind: str, name: str, known: dict[str, _T]) -> _T:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from crosslane.errors import BadInput, HarnessFault
 
-__all__ = ["OPEN_FILES", "SandboxState", "launcher_argv", "probe", "system_read_paths"]
+__all__ = ["OPEN_FILES", "SandboxState", "launcher_argv", "probe", "sanitizer_read_paths", "system_read_paths"]
 
 OPEN_FILES = 64
 """File descriptors a contained process may hold: the protocol's, the batches' memory, and what qemu-user opens."""
@@ -39,30 +39,37 @@ def system_read_paths() -> tuple[Path, ...]:
     return tuple(path for path in map(Path, candidates) if path.exists())
 
 
+def sanitizer_read_paths() -> tuple[Path, ...]:
+    """What a sanitizer's library reads of its own process: its mappings at the start, its memory use later."""
+    return (Path("/proc/self/maps"), Path("/proc/self/statm"))
+
+
 def launcher_argv(
     launcher: Path,
     program: Sequence[str],
     *,
-    memory_limit: int,
+    memory_limit: int | None,
     cpu_limit_s: int,
     read_paths: Sequence[Path],
     require: bool,
 ) -> list[str]:
     """Return the command that runs ``program`` contained.
 
-    ``memory_limit`` is address space in bytes (qemu-user needs 512 MiB), ``cpu_limit_s`` CPU seconds over the whole
-    life of the process. ``read_paths`` are the files and folders that the program may read and execute, its own file
-    aside; nothing can be written. With ``require`` a layer that the host refuses ends the launcher with status 125.
+    ``memory_limit`` is address space in bytes (qemu-user needs 512 MiB), or None where a sanitizer that reserves more
+    than any limit counts its memory itself; ``cpu_limit_s`` is CPU seconds over the whole life of the process.
+    ``read_paths`` are the files and folders that the program may read and execute, its own file aside; nothing can be
+    written. With ``require`` a layer that the host refuses ends the launcher with status 125.
 
     Raises `BadInput` for an empty program, a limit below 1, or a path that does not exist.
     """
     if not program:
         raise BadInput("the launcher needs a program to start: give a path and its arguments")
     for name, value in (("memory_limit", memory_limit), ("cpu_limit_s", cpu_limit_s)):
-        if value < 1:
+        if value is not None and value < 1:
             raise BadInput(f"{name} is {value}, but a contained process needs at least 1: give a positive number")
-    argv = [str(launcher), "--limit-as", str(memory_limit), "--limit-cpu", str(cpu_limit_s)]
-    argv += ["--limit-nofile", str(OPEN_FILES)]
+    argv = [str(launcher), "--limit-cpu", str(cpu_limit_s), "--limit-nofile", str(OPEN_FILES)]
+    if memory_limit is not None:
+        argv += ["--limit-as", str(memory_limit)]
     for path in dict.fromkeys((Path(program[0]), *read_paths)):
         if not path.exists():
             raise BadInput(

@@ -36,8 +36,9 @@ def _legal(manifest: Manifest, lengths: Ints) -> Ints:
     """Rounds lengths down to what the mode takes."""
     if manifest.partial == "refused":
         lengths = lengths // manifest.block_len * manifest.block_len
-    least = manifest.min_len_blocks * manifest.block_len
-    return np.unique(lengths[lengths >= least])
+    least = max(manifest.min_len_blocks * manifest.block_len, manifest.min_len, 0 if manifest.empty else 1)
+    most = manifest.max_len or int(lengths.max(initial=0))
+    return np.unique(lengths[(lengths >= least) & (lengths <= most)])
 
 
 @lru_cache(maxsize=64)

@@ -3,25 +3,51 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crosslane.errors import MissingTool
 from crosslane.isa import host_arch
 from crosslane.model import Lane
 
-__all__ = ["Toolchain", "find_qemu", "find_toolchain", "packages_for", "runner_command", "versions"]
+__all__ = [
+    "Toolchain",
+    "emulator_name",
+    "find_library",
+    "find_qemu",
+    "find_toolchain",
+    "packages_for",
+    "runner_command",
+    "versions",
+]
 
-_TRIPLETS = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu"}
+_TRIPLETS = {
+    "x86_64": "x86_64-linux-gnu",
+    "aarch64": "aarch64-linux-gnu",
+    "s390x": "s390x-linux-gnu",
+    "ppc64": "powerpc64-linux-gnu",
+    "i386": "i686-linux-gnu",
+    "armhf": "arm-linux-gnueabihf",
+    "riscv64": "riscv64-linux-gnu",
+}
 _CROSS_PACKAGES = {
     "x86_64": ("gcc-x86-64-linux-gnu", "libc6-dev-amd64-cross"),
     "aarch64": ("gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"),
+    "s390x": ("gcc-s390x-linux-gnu", "libc6-dev-s390x-cross"),
+    "ppc64": ("gcc-powerpc64-linux-gnu", "libc6-dev-ppc64-cross"),
+    "i386": ("gcc-i686-linux-gnu", "libc6-dev-i386-cross"),
+    "armhf": ("gcc-arm-linux-gnueabihf", "libc6-dev-armhf-cross"),
+    "riscv64": ("gcc-riscv64-linux-gnu", "libc6-dev-riscv64-cross"),
 }
 _NATIVE_PACKAGES = ("gcc", "libc6-dev")
 _QEMU_PACKAGE = "qemu-user"
+_QEMU_NAMES = {"armhf": "arm"}
+_SANITIZER_LIBRARIES = {"address": "libasan.so", "undefined": "libubsan.so"}
 _PROBE_LIMIT_S = 20.0
 
 
@@ -39,8 +65,8 @@ class Toolchain:
     identity: str
 
 
-def _first_line(command: list[str]) -> str:
-    """Run a probe and return the first line that it prints, or an empty string where it fails."""
+def _output(command: list[str]) -> str:
+    """Run a probe and return what it prints, or an empty string where it fails."""
     try:
         done = subprocess.run(
             command,
@@ -52,8 +78,11 @@ def _first_line(command: list[str]) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    text = done.stdout.decode(errors="replace").strip()
-    return text.splitlines()[0] if done.returncode == 0 and text else ""
+    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
+
+
+def _first_line(command: list[str]) -> str:
+    return _output(command).partition("\n")[0]
 
 
 def packages_for(arch: str, *, host: str | None = None) -> tuple[str, ...]:
@@ -61,10 +90,11 @@ def packages_for(arch: str, *, host: str | None = None) -> tuple[str, ...]:
     return _NATIVE_PACKAGES if arch == (host or host_arch()) else _CROSS_PACKAGES[arch]
 
 
-def find_toolchain(arch: str, *, host: str | None = None) -> Toolchain:
-    """Return the gcc that builds static programs for ``arch`` on this host (or ``host``).
+def find_toolchain(arch: str, *, sanitizer: str = "none", host: str | None = None) -> Toolchain:
+    """Return the gcc that builds static programs for ``arch`` on this host (or ``host``), or sanitized dynamic ones.
 
-    Raises ``MissingTool``, with the packages, where compiler, binutils or static C library are not installed.
+    Raises ``MissingTool``, with the packages, where compiler, binutils, the static C library or the sanitizer's
+    library are not installed.
     """
     prefix = "" if arch == (host or host_arch()) else f"{_TRIPLETS[arch]}-"
     found: dict[str, str] = {}
@@ -79,12 +109,47 @@ def find_toolchain(arch: str, *, host: str | None = None) -> Toolchain:
     libc = Path(_first_line([found["gcc"], "-print-file-name=libc.a"]))
     if not libc.is_absolute():
         raise _missing("the static C library libc.a", arch, host)
+    library = _SANITIZER_LIBRARIES.get(sanitizer)
+    if library and not Path(_first_line([found["gcc"], f"-print-file-name={library}"])).is_absolute():
+        raise _missing(f"gcc's library {library}", arch, host)
     return Toolchain(
         arch=arch,
         cc=found["gcc"],
         objcopy=found["objcopy"],
         version=version,
         identity=f"{arch} {version}; libc.a of {libc.stat().st_size} bytes",
+    )
+
+
+def find_library(
+    toolchain: Toolchain, name: str, *, headers: Sequence[str], libraries: Sequence[str], packages: Sequence[str]
+) -> Toolchain:
+    """Return the toolchain for what is linked to a provider's library: its identity knows the headers' contents.
+
+    ``headers`` are looked for as the compiler does, ``libraries`` as the linker does. Raises ``MissingTool``, with
+    ``packages``, where one of them is not installed.
+    """
+    names = " ".join(packages)
+    parts = [toolchain.identity]
+    for header in headers:
+        rule = _output([toolchain.cc, "-M", "-include", header, "-x", "c", "/dev/null"])
+        if not rule:
+            raise _missing_library(f"the header {header}", name, names)
+        read = sorted({word for word in rule.split() if word.startswith("/") and word != "/dev/null"})
+        contents = hashlib.sha256(b"".join(Path(word).read_bytes() for word in read))
+        parts.append(f"{header} {contents.hexdigest()}")
+    for library in libraries:
+        path = Path(_first_line([toolchain.cc, f"-print-file-name=lib{library}.so"]))
+        if not path.is_absolute():
+            raise _missing_library(f"the library lib{library}.so", name, names)
+        parts.append(path.resolve().name)
+    return replace(toolchain, identity="; ".join(parts))
+
+
+def _missing_library(what: str, name: str, packages: str) -> MissingTool:
+    return MissingTool(
+        f"{what} is not installed, which the provider {name} needs; install the packages {packages} (as root: "
+        f"apt-get install {packages}), or leave it out with --without {name}"
     )
 
 
@@ -96,17 +161,23 @@ def _missing(what: str, arch: str, host: str | None) -> MissingTool:
     )
 
 
+def emulator_name(arch: str) -> str:
+    """Return the name of qemu-user's program for an architecture."""
+    return f"qemu-{_QEMU_NAMES.get(arch, arch)}"
+
+
 def find_qemu(arch: str) -> str:
     """Return the absolute path of qemu-user for an architecture, dynamic or static.
 
     Raises ``MissingTool`` with the package where there is none.
     """
-    for name in (f"qemu-{arch}", f"qemu-{arch}-static"):
+    program = emulator_name(arch)
+    for name in (program, f"{program}-static"):
         path = shutil.which(name)
         if path is not None:
             return path
     raise MissingTool(
-        f"the program qemu-{arch} is not installed, which the {arch} qemu lanes need; install the package "
+        f"the program {program} is not installed, which the {arch} qemu lanes need; install the package "
         f"{_QEMU_PACKAGE} (as root: apt-get install {_QEMU_PACKAGE})"
     )
 

@@ -212,16 +212,20 @@ class Batch:
 
 @dataclass(frozen=True)
 class Results:
-    """Views of a result region: ``cases`` of dtype CASE_RESULT, ``statuses`` and ``out`` of bytes."""
+    """Views of a result region: ``cases`` of dtype CASE_RESULT, ``statuses`` and ``out`` of bytes.
+
+    ``report`` is what a sanitizer said of the only case.
+    """
 
     header: NDArray[np.uint64]
     cases: NDArray[Any]
     statuses: NDArray[np.uint8]
     out: NDArray[np.uint8]
+    report: str = ""
 
     def copy(self) -> Results:
         """Return the same results in memory of their own."""
-        return Results(self.header.copy(), self.cases.copy(), self.statuses.copy(), self.out.copy())
+        return Results(self.header.copy(), self.cases.copy(), self.statuses.copy(), self.out.copy(), self.report)
 
 
 def class_name(length_class: int) -> str:

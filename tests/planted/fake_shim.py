@@ -33,13 +33,13 @@ def hello(**changes: object) -> bytes:
         "protocol": 1, "arch": "x86_64", "byte_order": "little", "word_bits": 64, "page_len": 4096,
         "transports": ["mapped"], "max_message_len": 4194304, "num_slots": 4, "features": [],
         "watchers": ["layout", "canary", "context", "registers", "paths"], "implementations": ["sm4_honest"],
-        "modes": ["ctr"],
+        "libraries": [], "modes": ["ctr"],
     }  # fmt: skip
     return json.dumps({**fields, **changes}).encode()
 
 
 def opened(status: int = 0, block_len: int = 16, num_paths: int = 1, names: bytes = b"ctr".ljust(32, b"\0")) -> bytes:
-    return struct.pack("<4I", status, block_len, 1, num_paths) + names
+    return struct.pack("<4IQ", status, block_len, 1, num_paths, 0) + names
 
 
 def done(next_case: int, reason: int = 0) -> bytes:

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The two contracts behind one set of calls: a leaf through the portable mode code, or a library's session. */
+#include "shim.h"
+
+struct subject subject;
+
+void driver_use_leaf(const struct subject_leaf *leaf)
+{
+    subject.bare = *leaf;
+    subject.leaf = *leaf;
+    subject.block_len = leaf->block_len;
+    subject.ways = leaf->ways;
+    subject.num_ctx = subject.mode->num_ctx;
+    if ((subject.watch & WATCH_REGISTERS) != 0) {
+        thunks_install(&subject.leaf);
+    }
+}
+
+int driver_use_session(const struct subject_session *session, const char *cipher)
+{
+    size_t block_len = session->block_len(subject.mode->name, cipher);
+    if (block_len != 0 && block_len != 8 && block_len != 16) {
+        shim_fail("the adapter gives a block_len that is neither 8 nor 16, nor 0 for what its library lacks");
+    }
+    subject.session = session;
+    strncpy(subject.cipher, cipher, sizeof subject.cipher - 1);
+    subject.block_len = (uint32_t)block_len;
+    subject.ways = 1;
+    subject.num_ctx = 0;
+    /* A library's registers, contexts and code paths are its own. */
+    subject.blind = WATCH_REGISTERS | WATCH_CONTEXT | WATCH_PATHS;
+    subject.watch &= ~subject.blind;
+    return block_len != 0;
+}
+
+void driver_begin(struct held *h, void *ctx, void *ctx2, int decrypting)
+{
+    driver_end(h);
+    if (subject.session != NULL) {
+        h->session = subject.session->open(subject.mode->name, subject.cipher, decrypting);
+        if (h->session == NULL) {
+            shim_fail("the adapter opens no session of an algorithm whose block_len it gave");
+        }
+        return;
+    }
+    h->m.leaf = &subject.leaf;
+    h->m.ctx = ctx;
+    h->m.ctx2 = ctx2;
+    h->m.state = &h->state;
+}
+
+void driver_end(struct held *h)
+{
+    if (h->session != NULL) {
+        subject.session->close(h->session);
+        h->session = NULL;
+    }
+}
+
+int driver_setkey(struct held *h, const uint8_t *key, size_t key_len, uint32_t policy)
+{
+    if (subject.session != NULL) {
+        return subject.session->setkey(h->session, key, key_len, policy);
+    }
+    return subject.mode->setkey(&h->m, key, key_len, policy);
+}
+
+int driver_setiv(struct held *h, const uint8_t *iv, size_t iv_len)
+{
+    if (subject.session != NULL) {
+        return subject.session->setiv(h->session, iv, iv_len, &h->state.lengths);
+    }
+    return subject.mode->setiv(&h->m, iv, iv_len);
+}
+
+int driver_aad(struct held *h, const uint8_t *aad, size_t aad_len)
+{
+    return subject.session != NULL ? subject.session->aad(h->session, aad, aad_len)
+                                   : subject.mode->aad(&h->m, aad, aad_len);
+}
+
+int driver_wants_tag(void)
+{
+    return subject.session != NULL && subject.session->expect != NULL;
+}
+
+int driver_expect(struct held *h, const uint8_t *tag, size_t tag_len)
+{
+    return subject.session->expect(h->session, tag, tag_len);
+}
+
+int driver_update(struct held *h, uint8_t *dst, const uint8_t *src, size_t len, int last)
+{
+    return subject.session != NULL ? subject.session->update(h->session, dst, src, len, last)
+                                   : subject.mode->update(&h->m, dst, src, len, last);
+}
+
+int driver_final(struct held *h)
+{
+    return subject.session != NULL ? subject.session->final(h->session) : subject.mode->final(&h->m);
+}
+
+int driver_tag(struct held *h, uint8_t *tag, size_t tag_len)
+{
+    return subject.session != NULL ? subject.session->tag(h->session, tag, tag_len)
+                                   : subject.mode->tag(&h->m, tag, tag_len);
+}
+
+int driver_iv_out(struct held *h)
+{
+    size_t len = subject.session != NULL ? subject.session->iv_out(h->session, h->m.iv)
+                                         : subject.mode->iv_out_len(&h->m);
+    return len == subject.block_len;
+}
+
+int driver_reinit(struct held *h)
+{
+    return subject.session != NULL ? subject.session->reinit(h->session) : SUBJECT_OK;
+}
+
+int driver_clone(struct held *to, const struct held *from)
+{
+    if (subject.session == NULL) {
+        to->state = from->state;
+        return SUBJECT_OK;
+    }
+    void *copy = subject.session->clone != NULL ? subject.session->clone(from->session) : NULL;
+    if (copy == NULL) {
+        return SUBJECT_UNSUPPORTED;
+    }
+    driver_end(to);
+    to->session = copy;
+    return SUBJECT_OK;
+}

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How subjects are started: the programs that hold them, and the command lines of launcher, runner and program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from crosslane import sandbox
+from crosslane.build import ShimProgram, build_lanes, build_launcher, build_provider
+from crosslane.errors import HarnessFault
+from crosslane.execute import Station
+from crosslane.isa import FEATURES, NARROW_ARCHES
+from crosslane.model import Implementation, Lane, Provider, Registry
+from crosslane.toolchain import runner_command
+
+__all__ = ["Stations", "memory_limit", "programs_for"]
+
+MEMORY_LIMIT = 4 << 30
+NARROW_MEMORY_LIMIT = 9 << 30
+CPU_LIMIT_S = 900
+_ARM_FEATURES_FROM = 32
+"""The bit of subject.h with which the AArch64 features begin; those of x86-64 begin with 0."""
+
+
+def memory_limit(lane: Lane) -> int | None:
+    """Address space in bytes that a shim of the lane gets; None for no limit.
+
+    An emulator reserves all 4 GiB that a 32-bit program can see. AddressSanitizer reserves 16 TiB, of which it lets
+    little become resident (``sanitizer.c``).
+    """
+    if lane.sanitizer == "address":
+        return None
+    return NARROW_MEMORY_LIMIT if lane.arch in NARROW_ARCHES else MEMORY_LIMIT
+
+
+def programs_for(
+    registry: Registry, lanes: Sequence[Lane], progress: Callable[[str], None] | None = None
+) -> dict[tuple[str, str], Path]:
+    """Build all that the lanes need; maps (lane, driver) to the shim program that holds the implementation."""
+    built: dict[str, tuple[ShimProgram, ...]] = build_lanes(registry, lanes, progress=progress)
+    return {
+        (lane, implementation.driver): program.path
+        for lane, programs in built.items()
+        for program in programs
+        for implementation in program.implementations
+    }
+
+
+def _hide_bits(lane: Lane) -> int:
+    """The lane's hidden features as the bits of subject.h, which has them in the order of ``isa.FEATURES``."""
+    names, base = FEATURES.get(lane.arch, ()), _ARM_FEATURES_FROM if lane.arch == "aarch64" else 0
+    return sum(1 << (base + names.index(name)) for name in lane.hides)
+
+
+class Stations:
+    """Makes stations of implementations and providers in lanes, built on the way."""
+
+    def __init__(
+        self, registry: Registry, programs: Mapping[tuple[str, str], Path], *, require_sandbox: bool
+    ) -> None:
+        """Build the launcher and ask what the host grants; with ``require_sandbox`` raises HarnessFault for less."""
+        self._registry = registry
+        self._programs = programs
+        self._launcher = build_launcher(registry.root)
+        self._require = require_sandbox
+        self.missing = sandbox.probe(self._launcher).missing
+        if require_sandbox and self.missing:
+            raise HarnessFault(
+                f"this host refuses the sandbox layers {', '.join(self.missing)} and --require-sandbox was given: "
+                "run on a host that grants them, or without the option"
+            )
+
+    def of(self, implementation: Implementation, lane: Lane, mode: str) -> Station:
+        """The station of an implementation in a lane for a mode."""
+        program = self._programs[lane.name, implementation.driver]
+        command = self._command(lane, program, dynamic=False)
+        return Station(command, implementation.symbol, mode, implementation.cipher, _hide_bits(lane))
+
+    def of_provider(self, provider: Provider, lane: Lane, mode: str, cipher: str) -> Station:
+        """The station of a library in a native lane; raises MissingTool where the library is not installed."""
+        program = build_provider(self._registry, lane, provider)
+        return Station(self._command(lane, program, dynamic=True), provider.name, mode, cipher)
+
+    def _command(self, lane: Lane, program: Path, *, dynamic: bool) -> tuple[str, ...]:
+        runner = runner_command(lane)
+        reads = [program, *(sandbox.system_read_paths() if runner or dynamic or lane.sanitized else ())]
+        reads += sandbox.sanitizer_read_paths() if lane.sanitized else ()
+        return tuple(
+            sandbox.launcher_argv(
+                self._launcher,
+                [*runner, str(program)],
+                memory_limit=memory_limit(lane),
+                cpu_limit_s=CPU_LIMIT_S,
+                read_paths=reads,
+                require=self._require,
+            )
+        )
