@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,12 @@ def _write_implementation(folder: Path, *, driver: str, isa: str, features: str,
     _write(folder / "toy.c", _SPDX_C + code)
     _write(folder / "toy.h", _SPDX_C + _TOY_H)
     _write(folder / "more.c", _SPDX_C + _TOY_MORE)
+
+
+def pytest_configure() -> None:
+    """A CI that starts its jobs in the background has them ignore interrupts, which tests send to what they start."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

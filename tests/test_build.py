@@ -231,8 +231,9 @@ def test_an_interrupt_leaves_no_compiler_and_no_scratch(fake_root: Path, tmp_pat
     slow.mkdir()
     marker = tmp_path / "started"
     real = shutil.which("gcc")
+    nap = str(1000 + os.getpid())  # nobody else's
     (slow / "gcc").write_text(
-        f'#!/bin/sh\ncase "$*" in *-c*) touch "{marker}"; exec sleep 987;; esac\nexec {real} "$@"\n'
+        f'#!/bin/sh\ncase "$*" in *-c*) touch "{marker}"; exec sleep {nap};; esac\nexec {real} "$@"\n'
     )
     (slow / "gcc").chmod(0o755)
     code = (
@@ -252,7 +253,7 @@ def test_an_interrupt_leaves_no_compiler_and_no_scratch(fake_root: Path, tmp_pat
     assert "KeyboardInterrupt" in words
     assert not list(cache_folder().glob(".building-*"))
     running = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if os.access(path, os.R_OK)]
-    assert b"sleep\x00987\x00" not in running
+    assert f"sleep\0{nap}\0".encode() not in running
 
 
 def test_a_full_disk_is_our_fault_and_says_so(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ FOUND = Finding("0123456789abcdef-3-17", "disagree", "output", "alone", 2, "byte
 
 
 def run_of(*cells: CellResult, **changes: Any) -> RunResult:
-    algorithm = AlgorithmResult("ctr(toy)", '{"seed":"a"}', "0123456789abcdef", cells, 1.5, 2.5, ("a note",))
+    algorithm = AlgorithmResult(
+        "ctr(toy)", "ctr(toy)", '{"seed":"a"}', "0123456789abcdef", cells, 1.5, 2.5, ("a note",)
+    )
     facts: dict[str, Any] = {
         "version": RESULT_VERSION, "revision": "abc", "seed": "a", "host": "x86_64", "tools": {"lane": {"gcc": "12"}},
         "sandbox_missing": ("landlock",), "notes": ("a note",), "algorithms": (algorithm,), "took_s": 3.0, "cpu_s": 2.5,

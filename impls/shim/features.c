@@ -14,11 +14,11 @@ static const struct {
     uint64_t bit;
     const char *name;
 } names[] = {
-    {SUBJECT_X86_SSSE3, "ssse3"},     {SUBJECT_X86_SSE41, "sse4_1"}, {SUBJECT_X86_AES, "aes"},
-    {SUBJECT_X86_PCLMUL, "pclmul"},   {SUBJECT_X86_AVX, "avx"},      {SUBJECT_X86_AVX2, "avx2"},
-    {SUBJECT_X86_VAES, "vaes"},       {SUBJECT_X86_VPCLMUL, "vpclmul"}, {SUBJECT_X86_GFNI, "gfni"},
-    {SUBJECT_X86_BMI2, "bmi2"},       {SUBJECT_ARM_NEON, "neon"},    {SUBJECT_ARM_AES, "aes"},
-    {SUBJECT_ARM_PMULL, "pmull"},     {SUBJECT_ARM_SM4, "sm4"},      {SUBJECT_ARM_SHA3, "sha3"},
+    {SUBJECT_X86_SSSE3, "ssse3"},   {SUBJECT_X86_SSE41, "sse4_1"},    {SUBJECT_X86_AES, "aes"},
+    {SUBJECT_X86_PCLMUL, "pclmul"}, {SUBJECT_X86_AVX, "avx"},         {SUBJECT_X86_AVX2, "avx2"},
+    {SUBJECT_X86_VAES, "vaes"},     {SUBJECT_X86_VPCLMUL, "vpclmul"}, {SUBJECT_X86_GFNI, "gfni"},
+    {SUBJECT_X86_BMI2, "bmi2"},     {SUBJECT_ARM_NEON, "neon"},       {SUBJECT_ARM_AES, "aes"},
+    {SUBJECT_ARM_PMULL, "pmull"},   {SUBJECT_ARM_SM4, "sm4"},         {SUBJECT_ARM_SHA3, "sha3"},
 };
 
 #if defined(__x86_64__)
@@ -53,7 +53,8 @@ uint64_t features_detect(void)
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) {
         f |= if_set(b, 8, SUBJECT_X86_BMI2) | if_set(c, 8, SUBJECT_X86_GFNI);
         if (wide != 0) {
-            wide |= if_set(b, 5, SUBJECT_X86_AVX2) | if_set(c, 9, SUBJECT_X86_VAES) | if_set(c, 10, SUBJECT_X86_VPCLMUL);
+            wide |=
+                if_set(b, 5, SUBJECT_X86_AVX2) | if_set(c, 9, SUBJECT_X86_VAES) | if_set(c, 10, SUBJECT_X86_VPCLMUL);
         }
     }
     return f | wide;

@@ -39,7 +39,9 @@ def _impls_option(function: F) -> F:
 
 
 def _without_option(function: F) -> F:
-    return click.option("--without", multiple=True, metavar="PROVIDER", help="Leave a library out, on purpose.")(function)
+    return click.option("--without", multiple=True, metavar="PROVIDER", help="Leave a library out, on purpose.")(
+        function
+    )
 
 
 def _selection_options(function: F) -> F:
@@ -76,7 +78,9 @@ def cli() -> None:
 
 
 @cli.command("list")
-@click.argument("what", type=click.Choice(["ciphers", "modes", "implementations", "providers", "lanes", "cells"]), default="cells")
+@click.argument(
+    "what", type=click.Choice(["ciphers", "modes", "implementations", "providers", "lanes", "cells"]), default="cells"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_impls_option
 def list_command(what: str, as_json: bool, impls: tuple[Path, ...]) -> None:

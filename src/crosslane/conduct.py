@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,14 +18,17 @@ from crosslane.confirm import confirm
 from crosslane.describe import departure_text
 from crosslane.directed import DirectedBatch, select_directed, vector_batch
 from crosslane.errors import HarnessFault
-from crosslane.execute import CAPACITY, Executor, Station
+from crosslane.execute import CAPACITY, Executor, Station, execute_alone
+from crosslane.generate import select_cases
 from crosslane.manifest import CaseId
 from crosslane.messages import Hello, Opened
+from crosslane.oracles import load_oracles
 from crosslane.plan import AlgorithmPlan, CellPlan
+from crosslane.quorum import Member, vote
 from crosslane.records import AlgorithmResult, CellResult, Finding, State
-from crosslane.refcheck import Sample, judge_samples, load_reference, take_samples
+from crosslane.refcheck import Sample, judge_by_oracle, judge_samples, load_reference, take_samples
 from crosslane.seal import finished_batch
-from crosslane.wire import Batch, Results, Status, Watch, class_name
+from crosslane.wire import Batch, Results, Status, Symptom, Watch, class_name
 
 __all__ = ["Notify", "conduct"]
 
@@ -42,6 +45,7 @@ class _Desk:
 
     plan: CellPlan
     executor: Executor
+    quorum: tuple[Member, ...] = ()
     state: State = "not_run"
     reason: str = ""
     hello: Hello | None = None
@@ -50,6 +54,7 @@ class _Desk:
     num_vectors: int = 0
     num_departed: int = 0
     num_sampled: int = 0
+    judged_by: dict[str, int] = field(default_factory=dict)
     not_run: int = 0
     findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
     confirmed: dict[tuple[object, ...], int] = field(default_factory=dict)
@@ -70,7 +75,7 @@ def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmRe
     cpu_before = _cpu_s()
     memory = SharedMemory("crosslane-batch", CAPACITY, sealed=True)
     oracle = Executor(plan.oracle, memory, watch=Watch(0))
-    desks = [_Desk(cell, Executor(cell.station, memory)) for cell in plan.cells]
+    desks = [_Desk(cell, Executor(cell.station, memory), plan.quorum) for cell in plan.cells]
     notes: list[str] = []
     try:
         for desk in desks:
@@ -132,7 +137,9 @@ def _run_vectors(
     """All vectors everywhere, those of very many iterations only where the full grids run; returns notes on these."""
     notes = []
     for long in (False, True):
-        directed = _possible(vector_batch(plan.vectors, plan.manifest, bounded=plan.bounded, long=long), plan, oracle, memory)
+        directed = _possible(
+            vector_batch(plan.vectors, plan.manifest, bounded=plan.bounded, long=long), plan, oracle, memory
+        )
         if not len(directed.batch):
             continue
         wire.encode_batch_into(directed.batch, memory.view)
@@ -230,10 +237,20 @@ def _judge_reference(plan: AlgorithmPlan, desks: list[_Desk], samples: list[Samp
         executor.release()
         memory.close()
     owners[0].num_sampled = len(samples)
-    for sample, text in wrong:
-        owners[0].num_departed += 1
+    _keep(plan, owners[0], "reference", wrong)
+    for oracle in load_oracles(plan.root, plan.without):
+        verdict = judge_by_oracle(oracle, plan.algorithm, samples)
+        if verdict.count:
+            owners[0].judged_by[oracle.name] = verdict.count
+        _keep(plan, owners[0], oracle.name, verdict.wrong)
+
+
+def _keep(plan: AlgorithmPlan, desk: _Desk, judge: str, wrong: Sequence[tuple[Sample, str]]) -> None:
+    """Samples in which generic departs from a judge in Python, as one finding."""
+    desk.num_departed += len(wrong)
+    for sample, text in wrong[:1]:
         case_id = str(CaseId(plan.manifest.digest, sample.batch, sample.case))
-        owners[0].findings.setdefault(("reference",), Finding(case_id, "disagree", "output", "alone", len(wrong), text))
+        desk.findings[judge,] = Finding(case_id, "disagree", "output", "alone", len(wrong), text)
 
 
 def _run_batches(
@@ -337,9 +354,23 @@ def _confirm(
         _count(desk, found_key)
         return
     text = departure_text(batch, seen, desk.plan.arch)
+    quorum = _ask(desk, batch, seen, oracle) if repeats == "alone" and isinstance(oracle, Station) else ""
     desk.findings[found_key] = Finding(
-        name(seen.case), seen.verdict.name.lower(), seen.symptom.name.lower(), repeats, 1, text
+        name(seen.case), seen.verdict.name.lower(), seen.symptom.name.lower(), repeats, 1, text, quorum
     )
+
+
+def _ask(desk: _Desk, batch: Batch, seen: Departure, oracle: Station) -> str:
+    """What the libraries say of a case whose answers differ; nothing where it is about more than answers."""
+    members = [member for member in desk.quorum if member.station != desk.plan.station]
+    if not members or seen.symptom not in (Symptom.OUTPUT, Symptom.IV):
+        return ""
+    one = select_cases(batch, np.array([seen.case]))
+    try:
+        generic = execute_alone(oracle, one, watch=Watch(0))
+        return vote(one, generic, execute_alone(desk.plan.station, one), members)
+    except HarnessFault:
+        return ""  # the replay that confirmed the departure worked; this one is only about who else agrees
 
 
 def _count(desk: _Desk, key: tuple[object, ...]) -> None:
@@ -371,6 +402,7 @@ def _result(desk: _Desk) -> CellResult:
         num_vectors=desk.num_vectors,
         num_departed=desk.num_departed,
         num_sampled=desk.num_sampled,
+        judged_by=desk.judged_by,
         findings=tuple(desk.findings.values()),
         needed_features=desk.plan.needed_features,
         cpu_features=tuple(sorted(hello.features)) if hello else (),
@@ -378,4 +410,5 @@ def _result(desk: _Desk) -> CellResult:
         paths=paths,
         unwatched=tuple(sorted(watchers - hello.watchers | blind)) if hello else (),
         cpu_s=desk.executor.cpu_ns / 1e9,
+        provider=desk.plan.provider,
     )

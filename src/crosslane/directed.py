@@ -173,7 +173,7 @@ def vector_batch(
 
     Messages come in two layouts and in the mode's directions as far as the source allows them, with them the rounds of
     Monte Carlo tests. Chained vectors are run by ``chains``. With ``long`` there are only the vectors of very many
-    iterations, otherwise all but those. With ``bounded`` only what the manifest's own bounds allow, those of a provider.
+    iterations, otherwise all but those. With ``bounded`` only what the manifest's bounds, those of a provider, allow.
     """
     builder = DirectedBuilder(policy=sum(POLICY_BITS[name] for name in manifest.always_policies))
     ours = ((file, vector) for file in files if file.algorithm == manifest.algorithm for vector in file.vectors)

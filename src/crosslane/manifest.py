@@ -13,7 +13,16 @@ from typing import Any
 from crosslane.errors import BadInput
 from crosslane.model import Cipher, Domain, Implementation, Mode
 
-__all__ = ["GENERATOR_VERSION", "POLICY_BITS", "CaseId", "Manifest", "manifest_for", "manifest_within", "parse_case_id", "parse_manifest"]
+__all__ = [
+    "GENERATOR_VERSION",
+    "POLICY_BITS",
+    "CaseId",
+    "Manifest",
+    "manifest_for",
+    "manifest_within",
+    "parse_case_id",
+    "parse_manifest",
+]
 
 GENERATOR_VERSION = 1
 """Changes whenever the same manifest would generate other cases; golden tests pin it."""

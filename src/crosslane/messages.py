@@ -93,6 +93,9 @@ class Hello:
     modes: tuple[str, ...]
 
 
+_NOTHING = Watch(0)
+
+
 @dataclass(frozen=True)
 class Opened:
     """Answer to OPEN; ``declined`` where the CPU cannot run the implementation or the library lacks the algorithm.
@@ -104,7 +107,7 @@ class Opened:
     block_len: int
     ways: int
     paths: tuple[str, ...]
-    blind: Watch = Watch(0)
+    blind: Watch = _NOTHING
 
 
 @dataclass(frozen=True)
@@ -216,7 +219,9 @@ def decode_opened(payload: bytes) -> Opened:
         raise HarnessFault(f"OPENED has {len(payload)} bytes, fewer than {_OPENED.size}")
     status, block_len, ways, num_paths, blind = _OPENED.unpack_from(payload)
     if status > 1 or blind & ~int(Watch.ALL) or len(payload) != _OPENED.size + num_paths * _PATH_NAME_LEN:
-        raise HarnessFault(f"OPENED has status {status} and {len(payload)} bytes for {num_paths} paths, blind {blind:#x}")
+        raise HarnessFault(
+            f"OPENED has status {status} and {len(payload)} bytes for {num_paths} paths, blind {blind:#x}"
+        )
     names = [
         payload[_OPENED.size + i * _PATH_NAME_LEN :][:_PATH_NAME_LEN].rstrip(b"\0").decode("ascii", "replace")
         for i in range(num_paths)

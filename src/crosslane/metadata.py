@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schemas of ``cipher.toml``, ``mode.toml``, ``impl.toml`` and ``provider.toml``, and their agreement with the folder around them."""
+"""The schemas of all metadata but the lanes', and the agreement of each file with the folder around it."""
 
 from __future__ import annotations
 
@@ -101,6 +101,7 @@ _DOMAIN_FIELDS = {
     "observes_iv": Field(kind="bool"),
     "clone": Field(kind="bool"),
     "releases_plaintext": Field(kind="bool", optional=True),
+    "key_lens": Field(kind="int", many=True, min_num=1, least=0, optional=True),
     "directions": Field(kind="str", many=True, min_num=1, allowed=_DIRECTIONS, optional=True),
     "iv_lens": Field(kind="int", many=True, min_num=1, least=1, optional=True),
     "tag_lens": Field(kind="int", many=True, min_num=1, least=1, optional=True),
@@ -278,6 +279,7 @@ def _read_domains(
 def _domain(place: str, mode: Mode, cipher: Cipher, values: dict[str, Any], limit: dict[str, Any]) -> Domain:
     """A domain from what a table says and, where it says nothing, from mode and cipher."""
     ours: dict[str, Any] = {
+        "key_lens": limit.get("key_lens", cipher.key_lens),
         "directions": mode.directions,
         "iv_lens": tuple(length or cipher.block_len for length in mode.iv_lens),
         "tag_lens": tuple(length or cipher.block_len for length in mode.tag_lens),
@@ -293,21 +295,15 @@ def _domain(place: str, mode: Mode, cipher: Cipher, values: dict[str, Any], limi
     }
     _check_domain(place, mode, values, ours)
     merged = {**ours, **values}
-    # Lengths that are ours but not the library's would be refused by one alone.
-    refuses_keys = limit.get("refuses_keys", True) and limit.get("key_lens", cipher.key_lens) == cipher.key_lens
+    # A length that is ours but not the library's would be refused by one of the two alone.
+    refuses_keys = limit.get("refuses_keys", True) and set(merged["key_lens"]) == set(cipher.key_lens)
     merged["refusals"] = tuple(kind for kind in merged["refusals"] if kind != "key" or refuses_keys)
     merged["always_policies"] = tuple(name for name in merged["always_policies"] if name in cipher.policies)
-    return Domain(
-        mode=mode.name,
-        cipher=cipher.name,
-        key_lens=limit.get("key_lens", cipher.key_lens),
-        policies=limit.get("policies", ()),
-        **merged,
-    )
+    return Domain(mode=mode.name, cipher=cipher.name, policies=limit.get("policies", ()), **merged)
 
 
 def _check_domain(place: str, mode: Mode, values: dict[str, Any], ours: dict[str, Any]) -> None:
-    for key in ("directions", "iv_lens", "tag_lens"):
+    for key in ("key_lens", "directions", "iv_lens", "tag_lens"):
         _require_within(f"{place}{key}", values.get(key, ()), ours[key])
     if mode.aad and "releases_plaintext" not in values:
         raise BadInput(

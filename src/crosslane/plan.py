@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosslane.corpora import VectorFile
-from crosslane.errors import BadInput, HarnessFault
+from crosslane.errors import BadInput, HarnessFault, MissingTool
 from crosslane.execute import Station
 from crosslane.isa import host_arch
 from crosslane.lanes import lanes_for_host
 from crosslane.manifest import Manifest, manifest_for, manifest_within
 from crosslane.model import Algorithm, Cell, Domain, Implementation, Lane, Mode, Provider, Registry
 from crosslane.names import match_cell, select_cells, unknown_name
+from crosslane.oracles import load_oracles, oracle_names
+from crosslane.quorum import Member
 from crosslane.registry import cells, cipher_named, implementation_named, mode_named
 from crosslane.stations import Stations, programs_for
 
@@ -89,7 +91,8 @@ class AlgorithmPlan:
     """Selected cells of one algorithm, with what they share: the oracle, its block function, vectors, reference.
 
     ``name`` is the algorithm, and the provider where the manifest keeps to a provider's domain; such a plan is
-    ``bounded``: vectors beyond the manifest are not run.
+    ``bounded``: vectors beyond the manifest are not run. ``quorum`` are the libraries that can be asked about a
+    departure, ``without`` those that were left out.
     """
 
     name: str
@@ -98,9 +101,12 @@ class AlgorithmPlan:
     oracle: Station
     blocks: Station
     reference: Path
+    root: Path
+    without: tuple[str, ...]
     cells: tuple[CellPlan, ...]
     vectors: tuple[VectorFile, ...]
     bounded: bool = False
+    quorum: tuple[Member, ...] = ()
 
     @property
     def total(self) -> int:
@@ -130,7 +136,7 @@ def _selected_lanes(registry: Registry, selection: Selection) -> list[Lane]:
 
 
 def _check_without(registry: Registry, selection: Selection) -> None:
-    known = [provider.name for provider in registry.providers]
+    known = [*(provider.name for provider in registry.providers), *oracle_names(registry.root)]
     for name in selection.without:
         if name not in known:
             raise unknown_name("provider", name, known, hint="`crosslane list providers` prints all")
@@ -187,8 +193,10 @@ def make_plans(
     chosen, lanes = selected_cells(registry, selection)
     oracle_lane = _oracle_lane(registry)
     programs = programs_for(registry, [*lanes, *([oracle_lane] if oracle_lane not in lanes else [])], progress)
+    load_oracles(registry.root, selection.without)  # a missing library is said before anything runs
     stations = Stations(registry, programs, require_sandbox=require_sandbox)
-    planner = _Planner(registry, stations, oracle_lane, {lane.name: lane for lane in lanes}, seed, counts or Counts())
+    by_name = {lane.name: lane for lane in lanes}
+    planner = _Planner(registry, stations, oracle_lane, by_name, seed, counts or Counts(), selection.without)
     plans = [
         plan
         for algorithm in sorted({cell.algorithm for cell in chosen})
@@ -211,6 +219,7 @@ class _Planner:
     lanes: dict[str, Lane]
     seed: str
     counts: Counts
+    without: tuple[str, ...]
 
     def plans(
         self, algorithm: Algorithm, chosen: Sequence[Cell], vectors: tuple[VectorFile, ...]
@@ -245,10 +254,25 @@ class _Planner:
             oracle=self.stations.of(generic, self.oracle_lane, algorithm.mode),
             blocks=self.stations.of(generic, self.oracle_lane, BLOCK_MODE),
             reference=mode_named(self.registry, algorithm.mode).folder,
+            root=self.registry.root,
+            without=self.without,
             cells=planned,
             vectors=vectors,
             bounded=domain is not None,
+            quorum=tuple(self._members(algorithm, manifest)),
         )
+
+    def _members(self, algorithm: Algorithm, manifest: Manifest) -> Iterable[Member]:
+        """The libraries that have the algorithm and are installed; a missing one is said where its cells are run."""
+        for provider in self.registry.providers:
+            domain = provider.domain(algorithm.mode, algorithm.cipher)
+            if domain is None or provider.name in self.without:
+                continue
+            try:
+                station = self.stations.of_provider(provider, self.oracle_lane, algorithm.mode, algorithm.cipher)
+            except MissingTool:
+                continue
+            yield Member(provider.name, station, manifest_within(manifest, domain))
 
     def _own_cell(self, cell: Cell) -> CellPlan:
         implementation, lane = implementation_named(self.registry, cell.driver), self.lanes[cell.lane]

@@ -15,7 +15,8 @@ State = Literal["ran", "declined", "void", "not_run"]
 @dataclass(frozen=True)
 class Finding:
     """A departure that was looked at again. ``repeats``: ``alone`` in a fresh process, ``in_batch`` only behind its
-    neighbours, or ``flaky``. ``count`` is how many cases of this cell departed alike.
+    neighbours, or ``flaky``. ``count`` is how many cases of this cell were seen to depart alike.
+    ``quorum`` says which libraries agree with whom, where three sources or more could say.
     """
 
     case_id: str
@@ -24,6 +25,7 @@ class Finding:
     repeats: Literal["alone", "in_batch", "flaky"]
     count: int
     text: str
+    quorum: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class CellResult:
     paths: Mapping[str, tuple[str, ...]]
     unwatched: tuple[str, ...]
     cpu_s: float
+    provider: bool = False
+    judged_by: Mapping[str, int] = field(default_factory=dict)
     judgements: tuple[Judgement, ...] = ()
 
     @property

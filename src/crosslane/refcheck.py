@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 
 from crosslane.errors import BadInput, HarnessFault
 from crosslane.generate import output_lens
+from crosslane.model import Algorithm
+from crosslane.oracles import Oracle
 from crosslane.reference import Answer, Keyed, Message
 from crosslane.wire import CASE, OP, Batch, Flag, OpKind, Results, Status, Verdict
 
-__all__ = ["Sample", "judge_samples", "load_reference", "take_samples"]
+__all__ = ["OracleVerdict", "Sample", "judge_by_oracle", "judge_samples", "load_reference", "take_samples"]
 
 _LONGEST = 1024
 """Messages of more bytes are not sampled: their blocks would make all others wait."""
@@ -58,6 +60,15 @@ def load_reference(folder: Path) -> Run:
         raise BadInput(f"{path}: a reference defines run(keyed, message) -> Answer; add it")
     chosen: Run = run
     return chosen
+
+
+@dataclass(frozen=True)
+class OracleVerdict:
+    """What one oracle says: how many samples it could judge, and those in which generic departs from it."""
+
+    name: str
+    count: int
+    wrong: tuple[tuple[Sample, str], ...]
 
 
 @dataclass
@@ -222,19 +233,33 @@ def judge_samples(run: Run, samples: Sequence[Sample], block_len: int, execute: 
     return [(sample, text) for sample, text in judged if text]
 
 
-def _difference(sample: Sample, answer: Answer) -> str:
+def judge_by_oracle(oracle: Oracle, algorithm: Algorithm, samples: Sequence[Sample]) -> OracleVerdict:
+    """Hold the samples that lie in an oracle's domain against it."""
+    wrong, count = [], 0
+    for sample in samples:
+        answer = oracle.run(algorithm.mode, algorithm.cipher, sample.message)
+        if answer is None:
+            continue
+        count += 1
+        text = _difference(sample, answer, oracle.name)
+        if text:
+            wrong.append((sample, text))
+    return OracleVerdict(oracle.name, count, tuple(wrong))
+
+
+def _difference(sample: Sample, answer: Answer, who: str = "the Python reference") -> str:
     message = sample.message
     size = f"the message of {len(message.data)} bytes"
     if message.decrypting and message.tag_len:
         if (answer.tag != sample.tag) != sample.refused:
-            return f"{size}: generic {'refuses' if sample.refused else 'takes'} a tag, the Python reference does not"
+            return f"{size}: generic {'refuses' if sample.refused else 'takes'} a tag, {who} does not"
         if sample.refused:
             return ""
     elif answer.tag != sample.tag:
-        return f"{size}: the tag is {sample.tag.hex()}, the Python reference gives {answer.tag.hex()}"
+        return f"{size}: the tag is {sample.tag.hex()}, {who} gives {answer.tag.hex()}"
     if answer.data != sample.out:
         at = next(i for i, (a, b) in enumerate(zip(answer.data, sample.out, strict=False)) if a != b)
-        return f"{size}: byte {at} of the output differs from the Python reference"
+        return f"{size}: byte {at} of the output differs from {who}"
     if sample.iv is not None and answer.iv and answer.iv != sample.iv:
-        return f"{size}: the next iv is {sample.iv.hex()}, the Python reference gives {answer.iv.hex()}"
+        return f"{size}: the next iv is {sample.iv.hex()}, {who} gives {answer.iv.hex()}"
     return ""

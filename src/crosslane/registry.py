@@ -182,8 +182,8 @@ def _check_provider_names(
         if provider.name in drivers:
             problems.found.append(
                 BadInput(
-                    f"{shown(drivers[provider.name].folder / 'impl.toml')}: driver {provider.name!r} is the name of the "
-                    f"provider in {shown(provider.folder)}; rename the driver"
+                    f"{shown(drivers[provider.name].folder / 'impl.toml')}: driver {provider.name!r} is the name of "
+                    f"the provider in {shown(provider.folder)}; rename the driver"
                 )
             )
 
@@ -191,8 +191,9 @@ def _check_provider_names(
 def cells(registry: Registry, host: str | None = None) -> tuple[Cell, ...]:
     """Return every cell of a host architecture (default: this machine), sorted by id's parts.
 
-    Providers have cells in the native lane of the full grids. Of our own there is one wherever the mode allows the cipher's block and the implementation is portable or made for the
-    lane's architecture. Raises ``BadInput`` where the host has no lane.
+    Providers have cells in the native lane of the full grids. All other implementations have one wherever the mode
+    allows the cipher's block and they are portable or made for the lane's architecture. Raises ``BadInput`` where the
+    host has no lane.
     """
     lanes = lanes_for_host(registry, host)
     block_lens = {cipher.name: cipher.block_len for cipher in registry.ciphers}

@@ -63,8 +63,10 @@ def _complaints(cell: CellResult) -> Iterator[str]:
     if broken:
         yield f"{cell.cell}: {cell_verdict(cell).lower()}: {cell.reason or 'never began'}"
     for finding in cell.findings:
-        extra = f"; {finding.count} cases depart alike" if finding.count > 1 else ""
+        extra = f"; at least {finding.count} cases depart alike" if finding.count > 1 else ""
         yield f"{cell.cell}: {finding.verdict}, {finding.symptom}, repeats {finding.repeats}{extra}: {finding.text}"
+        if finding.quorum:
+            yield f"    {finding.quorum}"
         if ":" not in finding.case_id:
             yield f"    see it again: crosslane repro {finding.case_id} --cell '{cell.cell}'"
         else:
@@ -74,6 +76,23 @@ def _complaints(cell: CellResult) -> Iterator[str]:
     for judgement in failed:
         if not any(judgement.reason.endswith(text) for text in shown):
             yield f"{cell.cell}: {judgement.check}: {judgement.reason}"
+
+
+def _resting(result: RunResult) -> Iterator[str]:
+    """Which algorithms no implementation of others agreed with in this run, and what they rest on instead."""
+    agreed, rests = set(), {}
+    for algorithm in result.algorithms:
+        for cell in algorithm.cells:
+            if cell.provider and cell.state == "ran" and not cell.red:
+                agreed.add(algorithm.algorithm)
+            if cell.judged_by and not cell.red:
+                agreed.add(algorithm.algorithm)
+            if cell.num_sampled:
+                rests[algorithm.algorithm] = cell.num_vectors
+    for with_vectors, words in ((True, "vectors and the Python reference"), (False, "the Python reference alone")):
+        names = [name for name, count in rests.items() if name not in agreed and bool(count) is with_vectors]
+        if names:
+            yield f"rests on {words}, no library agreed with it in this run: {', '.join(names)}"
 
 
 def _exceptions(result: RunResult) -> Iterator[str]:
@@ -89,6 +108,7 @@ def _exceptions(result: RunResult) -> Iterator[str]:
             if judgement.passed is None and cell.state != "declined":
                 key = (judgement.check, judgement.reason)
                 reasons[key] = reasons.get(key, 0) + 1
+    yield from _resting(result)
     yield from (f"note: {note}" for note in result.notes)
     for algorithm in result.algorithms:
         yield from (f"note: {algorithm.algorithm}: {note}" for note in algorithm.notes)

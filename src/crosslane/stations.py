@@ -56,9 +56,7 @@ def _hide_bits(lane: Lane) -> int:
 class Stations:
     """Makes stations of implementations and providers in lanes, built on the way."""
 
-    def __init__(
-        self, registry: Registry, programs: Mapping[tuple[str, str], Path], *, require_sandbox: bool
-    ) -> None:
+    def __init__(self, registry: Registry, programs: Mapping[tuple[str, str], Path], *, require_sandbox: bool) -> None:
         """Build the launcher and ask what the host grants; with ``require_sandbox`` raises HarnessFault for less."""
         self._registry = registry
         self._programs = programs

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * OpenSSL 3 through EVP, with its default and legacy providers and without its configuration file. A key goes into a
+ * fresh context, which takes the old one's place only when the library accepts it. */
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+#include <openssl/provider.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "subject.h"
+
+#define NUM_FETCHED 8u
+#define MAX_KEY_LEN 32u
+#define MAX_CHUNK ((size_t)1 << 30) /* EVP counts in int */
+
+extern const struct subject_session PROVIDER_SESSION;
+
+enum kind { KIND_PLAIN, KIND_MAC, KIND_CCM, KIND_GCM };
+
+struct mode_entry {
+    const char *name;
+    const char *evp; /* the end of EVP's name of the cipher */
+    enum kind kind;
+    size_t num_keys;
+};
+
+struct cipher_entry {
+    const char *name;
+    const char *evp;      /* the begin of it */
+    size_t usual_key_len; /* of the cipher, bytes */
+    int key_len_in_name;
+    size_t block_len;
+};
+
+struct session {
+    const struct mode_entry *mode;
+    const struct cipher_entry *cipher;
+    int decrypting;
+    EVP_CIPHER_CTX *ctx; /* NULL before the first key and for cmac */
+    EVP_MAC_CTX *mac;
+    /* ccm takes the key with the lengths of nonce and tag, and all associated data at once. */
+    uint8_t key[MAX_KEY_LEN];
+    struct subject_lengths lengths;
+    uint8_t *aad;
+    size_t aad_len;
+    int expected;  /* ccm: the tag is known */
+    int began;     /* ccm: the associated data is in */
+    int wrong_tag; /* ccm: the library found the tag wrong and gave no plaintext */
+};
+
+static const struct mode_entry modes[] = {
+    {"ecb", "ECB", KIND_PLAIN, 1},         {"cbc", "CBC", KIND_PLAIN, 1}, {"cfb", "CFB", KIND_PLAIN, 1},
+    {"ofb", "OFB", KIND_PLAIN, 1},         {"ctr", "CTR", KIND_PLAIN, 1}, {"xts", "XTS", KIND_PLAIN, 2},
+    {"cts_cbc", "CBC-CTS", KIND_PLAIN, 1}, {"cmac", "CBC", KIND_MAC, 1},  {"ccm", "CCM", KIND_CCM, 1},
+    {"gcm", "GCM", KIND_GCM, 1},
+};
+
+static const struct cipher_entry ciphers[] = {
+    {"aes", "AES", 16, 1, 16},
+    {"cast5", "CAST5", 16, 0, 8},
+    {"des3_ede", "DES-EDE3", 24, 0, 8},
+    {"sm4", "SM4", 16, 0, 16},
+};
+
+static const struct mode_entry *mode_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        if (strcmp(modes[i].name, name) == 0) {
+            return &modes[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct cipher_entry *cipher_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof ciphers / sizeof ciphers[0]; i++) {
+        if (strcmp(ciphers[i].name, name) == 0) {
+            return &ciphers[i];
+        }
+    }
+    return NULL;
+}
+
+static void start(void)
+{
+    static int started;
+    if (!started) {
+        started = 1;
+        (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
+        (void)OSSL_PROVIDER_load(NULL, "default");
+        (void)OSSL_PROVIDER_load(NULL, "legacy");
+    }
+}
+
+static const char *version(void)
+{
+    start();
+    return OpenSSL_version(OPENSSL_VERSION_STRING);
+}
+
+static void evp_name(char *name, size_t capacity, const struct mode_entry *mode, const struct cipher_entry *cipher,
+                     size_t key_len)
+{
+    if (cipher->key_len_in_name) {
+        (void)snprintf(name, capacity, "%s-%zu-%s", cipher->evp, 8 * key_len / mode->num_keys, mode->evp);
+    } else {
+        (void)snprintf(name, capacity, "%s-%s", cipher->evp, mode->evp);
+    }
+}
+
+/* The cipher for keys of a length, NULL where there is none. A process has one algorithm, so few lengths. */
+static const EVP_CIPHER *fetched(const struct mode_entry *mode, const struct cipher_entry *cipher, size_t key_len)
+{
+    static struct {
+        size_t key_len;
+        EVP_CIPHER *cipher;
+    } known[NUM_FETCHED];
+    static unsigned num_known;
+    char name[64];
+    size_t asked = cipher->key_len_in_name ? key_len : 0;
+    for (unsigned i = 0; i < num_known; i++) {
+        if (known[i].key_len == asked) {
+            return known[i].cipher;
+        }
+    }
+    evp_name(name, sizeof name, mode, cipher, key_len);
+    EVP_CIPHER *found = EVP_CIPHER_fetch(NULL, name, NULL);
+    if (found != NULL && num_known < NUM_FETCHED) {
+        known[num_known].key_len = asked;
+        known[num_known++].cipher = found;
+    }
+    return found;
+}
+
+static EVP_MAC *cmac(void)
+{
+    static EVP_MAC *mac;
+    if (mac == NULL) {
+        mac = EVP_MAC_fetch(NULL, "CMAC", NULL);
+    }
+    return mac;
+}
+
+static size_t block_len(const char *mode, const char *cipher)
+{
+    const struct mode_entry *m = mode_named(mode);
+    const struct cipher_entry *c = cipher_named(cipher);
+    start();
+    if (m == NULL || c == NULL || fetched(m, c, c->usual_key_len * m->num_keys) == NULL ||
+        (m->kind == KIND_MAC && cmac() == NULL)) {
+        return 0;
+    }
+    return c->block_len;
+}
+
+static void *open_session(const char *mode, const char *cipher, int decrypting)
+{
+    struct session *s = calloc(1, sizeof *s);
+    if (s != NULL) {
+        s->mode = mode_named(mode);
+        s->cipher = cipher_named(cipher);
+        s->decrypting = decrypting;
+    }
+    return s;
+}
+
+static void close_session(void *session)
+{
+    struct session *s = session;
+    EVP_CIPHER_CTX_free(s->ctx);
+    EVP_MAC_CTX_free(s->mac);
+    free(s->aad);
+    free(s);
+}
+
+static int mac_setkey(struct session *s, const uint8_t *key, size_t key_len)
+{
+    char name[64];
+    evp_name(name, sizeof name, s->mode, s->cipher, key_len);
+    OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_CIPHER, name, 0),
+                           OSSL_PARAM_construct_end()};
+    EVP_MAC_CTX *mac = EVP_MAC_CTX_new(cmac());
+    if (mac == NULL || EVP_MAC_init(mac, key, key_len, params) != 1) {
+        EVP_MAC_CTX_free(mac);
+        return SUBJECT_BAD_KEY_LEN;
+    }
+    EVP_MAC_CTX_free(s->mac);
+    s->mac = mac;
+    return SUBJECT_OK;
+}
+
+/* A context of the cipher that waits for a key of this length, or NULL. */
+static EVP_CIPHER_CTX *context_for(const struct session *s, const EVP_CIPHER *cipher, size_t key_len)
+{
+    char cs3[] = "CS3";
+    OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_CIPHER_PARAM_CTS_MODE, cs3, 0),
+                           OSSL_PARAM_construct_end()};
+    int steals = strcmp(s->mode->name, "cts_cbc") == 0;
+    EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
+    if (ctx == NULL || EVP_CipherInit_ex2(ctx, cipher, NULL, NULL, !s->decrypting, steals ? params : NULL) != 1 ||
+        EVP_CIPHER_CTX_set_key_length(ctx, (int)key_len) != 1) {
+        EVP_CIPHER_CTX_free(ctx);
+        return NULL;
+    }
+    (void)EVP_CIPHER_CTX_set_padding(ctx, 0);
+    return ctx;
+}
+
+static int setkey(void *session, const uint8_t *key, size_t key_len, uint32_t policy)
+{
+    struct session *s = session;
+    (void)policy;
+    if (s->mode->kind == KIND_MAC) {
+        return mac_setkey(s, key, key_len);
+    }
+    const EVP_CIPHER *cipher = fetched(s->mode, s->cipher, key_len);
+    EVP_CIPHER_CTX *ctx = cipher == NULL ? NULL : context_for(s, cipher, key_len);
+    if (ctx == NULL) {
+        return SUBJECT_BAD_KEY_LEN;
+    }
+    if (EVP_CipherInit_ex2(ctx, NULL, key, NULL, !s->decrypting, NULL) != 1) {
+        EVP_CIPHER_CTX_free(ctx);
+        return SUBJECT_UNSUPPORTED; /* of the right length and refused: xts with equal keys */
+    }
+    if (s->mode->kind == KIND_CCM) {
+        memcpy(s->key, key, key_len <= MAX_KEY_LEN ? key_len : 0);
+    }
+    EVP_CIPHER_CTX_free(s->ctx);
+    s->ctx = ctx;
+    return SUBJECT_OK;
+}
+
+static int begin(struct session *s, const uint8_t *iv)
+{
+    const uint8_t *key = s->mode->kind == KIND_CCM && iv != NULL ? s->key : NULL;
+    return EVP_CipherInit_ex2(s->ctx, NULL, key, iv, !s->decrypting, NULL) == 1 ? SUBJECT_OK : SUBJECT_UNSUPPORTED;
+}
+
+static int aead_setiv(struct session *s, const uint8_t *iv, size_t iv_len, const struct subject_lengths *lengths)
+{
+    s->lengths = *lengths;
+    s->aad_len = 0;
+    s->expected = s->began = s->wrong_tag = 0;
+    if (EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_SET_IVLEN, (int)iv_len, NULL) != 1) {
+        return SUBJECT_BAD_IV_LEN;
+    }
+    if (s->mode->kind == KIND_CCM &&
+        EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_SET_TAG, (int)lengths->tag_len, NULL) != 1) {
+        return SUBJECT_BAD_TAG_LEN;
+    }
+    return begin(s, iv);
+}
+
+static int setiv(void *session, const uint8_t *iv, size_t iv_len, const struct subject_lengths *lengths)
+{
+    struct session *s = session;
+    int has_iv = strcmp(s->mode->name, "ecb") != 0;
+    switch (s->mode->kind) {
+    case KIND_CCM:
+    case KIND_GCM: return aead_setiv(s, iv, iv_len, lengths);
+    case KIND_MAC: return iv_len == 0 && EVP_MAC_init(s->mac, NULL, 0, NULL) == 1 ? SUBJECT_OK : SUBJECT_UNSUPPORTED;
+    case KIND_PLAIN: break;
+    }
+    /* EVP is not told how long an iv is, it takes a block's worth. */
+    return iv_len == (has_iv ? s->cipher->block_len : 0) ? begin(s, has_iv ? iv : NULL) : SUBJECT_UNSUPPORTED;
+}
+
+static int expect(void *session, const uint8_t *tag, size_t tag_len)
+{
+    struct session *s = session;
+    if (s->mode->kind == KIND_CCM) {
+        uint8_t copy[64];
+        if (tag_len > sizeof copy) {
+            return SUBJECT_BAD_TAG_LEN;
+        }
+        memcpy(copy, tag, tag_len);
+        s->expected = EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_SET_TAG, (int)tag_len, copy) == 1;
+    }
+    return SUBJECT_OK;
+}
+
+static int aad(void *session, const uint8_t *data, size_t len)
+{
+    struct session *s = session;
+    int done;
+    if (s->mode->kind == KIND_GCM) {
+        return EVP_CipherUpdate(s->ctx, NULL, &done, data, (int)len) == 1 ? SUBJECT_OK : SUBJECT_BAD_AAD_LEN;
+    }
+    if (len > s->lengths.aad_len - s->aad_len) {
+        return SUBJECT_BAD_AAD_LEN;
+    }
+    uint8_t *grown = realloc(s->aad, s->aad_len + len + 1);
+    if (grown == NULL) {
+        return SUBJECT_UNSUPPORTED;
+    }
+    s->aad = grown;
+    memcpy(s->aad + s->aad_len, data, len);
+    s->aad_len += len;
+    return SUBJECT_OK;
+}
+
+static int ccm_begin(struct session *s)
+{
+    int done;
+    if (s->aad_len != s->lengths.aad_len) {
+        return SUBJECT_BAD_AAD_LEN;
+    }
+    if (s->lengths.data_len > MAX_CHUNK || EVP_CipherUpdate(s->ctx, NULL, &done, NULL, (int)s->lengths.data_len) != 1 ||
+        (s->aad_len > 0 && EVP_CipherUpdate(s->ctx, NULL, &done, s->aad, (int)s->aad_len) != 1)) {
+        return SUBJECT_BAD_DATA_LEN;
+    }
+    s->began = 1;
+    return SUBJECT_OK;
+}
+
+/* All data at once. Decryption compares the tag first: a wrong one is reported where the contract has it, by tag. */
+static int ccm_update(struct session *s, uint8_t *dst, const uint8_t *src, size_t len)
+{
+    int done;
+    if (len != s->lengths.data_len || s->began) {
+        return SUBJECT_UNSUPPORTED;
+    }
+    int status = ccm_begin(s);
+    if (status != SUBJECT_OK || (s->decrypting && !s->expected)) {
+        return status != SUBJECT_OK ? status : SUBJECT_UNSUPPORTED;
+    }
+    int taken = EVP_CipherUpdate(s->ctx, dst, &done, src, (int)len) == 1;
+    s->wrong_tag = s->decrypting && !taken;
+    return taken || s->wrong_tag ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
+}
+
+static int update(void *session, uint8_t *dst, const uint8_t *src, size_t len, int last)
+{
+    struct session *s = session;
+    int done = 0;
+    (void)last;
+    if (len > MAX_CHUNK) {
+        return SUBJECT_UNSUPPORTED;
+    }
+    if (s->mode->kind == KIND_MAC) {
+        return EVP_MAC_update(s->mac, src, len) == 1 ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
+    }
+    if (s->mode->kind == KIND_CCM) {
+        return ccm_update(s, dst, src, len);
+    }
+    if (EVP_CipherUpdate(s->ctx, dst, &done, src, (int)len) != 1) {
+        return SUBJECT_BAD_DATA_LEN;
+    }
+    /* What is no whole block EVP keeps, for more to come. */
+    return (size_t)done == len ? SUBJECT_OK : SUBJECT_UNSUPPORTED;
+}
+
+static int final(void *session)
+{
+    struct session *s = session;
+    uint8_t rest[SUBJECT_MAX_BLOCK_LEN];
+    int done;
+    if (s->mode->kind == KIND_GCM && !s->decrypting) {
+        return EVP_CipherFinal_ex(s->ctx, rest, &done) == 1 ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
+    }
+    if (s->mode->kind == KIND_CCM && !s->began) {
+        return SUBJECT_BAD_DATA_LEN;
+    }
+    return SUBJECT_OK;
+}
+
+static int gcm_compare(struct session *s, uint8_t *bytes, size_t len)
+{
+    uint8_t rest[SUBJECT_MAX_BLOCK_LEN];
+    int done;
+    if (EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_SET_TAG, (int)len, bytes) != 1) {
+        return SUBJECT_BAD_TAG_LEN;
+    }
+    return EVP_CipherFinal_ex(s->ctx, rest, &done) == 1 ? SUBJECT_OK : SUBJECT_BAD_TAG;
+}
+
+static int tag(void *session, uint8_t *bytes, size_t len)
+{
+    struct session *s = session;
+    size_t got = len;
+    if (s->mode->kind == KIND_MAC) {
+        return len == s->cipher->block_len && EVP_MAC_final(s->mac, bytes, &got, len) == 1 ? SUBJECT_OK
+                                                                                           : SUBJECT_UNSUPPORTED;
+    }
+    if (!s->decrypting) {
+        return EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_GET_TAG, (int)len, bytes) == 1 ? SUBJECT_OK
+                                                                                        : SUBJECT_BAD_TAG_LEN;
+    }
+    if (s->mode->kind == KIND_GCM) {
+        return gcm_compare(s, bytes, len);
+    }
+    return s->wrong_tag ? SUBJECT_BAD_TAG : SUBJECT_OK;
+}
+
+static size_t iv_out(void *session, uint8_t *iv)
+{
+    struct session *s = session;
+    if (s->mode->kind != KIND_PLAIN) {
+        return 0;
+    }
+    return EVP_CIPHER_CTX_get_updated_iv(s->ctx, iv, s->cipher->block_len) == 1 ? s->cipher->block_len : 0;
+}
+
+/* The key stays in a context; the next iv begins a message anew. */
+static int reinit(void *session)
+{
+    struct session *s = session;
+    if (s->mode->kind == KIND_MAC) {
+        return EVP_MAC_init(s->mac, NULL, 0, NULL) == 1 ? SUBJECT_OK : SUBJECT_UNSUPPORTED;
+    }
+    return begin(s, NULL);
+}
+
+static void *clone(const void *session)
+{
+    const struct session *from = session;
+    struct session *s = malloc(sizeof *s);
+    if (s == NULL) {
+        return NULL;
+    }
+    *s = *from;
+    s->ctx = from->ctx == NULL ? NULL : EVP_CIPHER_CTX_new();
+    s->mac = from->mac == NULL ? NULL : EVP_MAC_CTX_dup(from->mac);
+    s->aad = malloc(from->aad_len + 1);
+    if (s->aad == NULL || (from->mac != NULL && s->mac == NULL) ||
+        (from->ctx != NULL && (s->ctx == NULL || EVP_CIPHER_CTX_copy(s->ctx, from->ctx) != 1))) {
+        close_session(s);
+        return NULL;
+    }
+    if (from->aad_len > 0) {
+        memcpy(s->aad, from->aad, from->aad_len);
+    }
+    return s;
+}
+
+const struct subject_session PROVIDER_SESSION = {
+    .contract = SUBJECT_CONTRACT,
+    .driver = PROVIDER_NAME,
+    .version = version,
+    .block_len = block_len,
+    .open = open_session,
+    .setkey = setkey,
+    .setiv = setiv,
+    .expect = expect,
+    .aad = aad,
+    .update = update,
+    .final = final,
+    .tag = tag,
+    .iv_out = iv_out,
+    .reinit = reinit,
+    .clone = clone,
+    .close = close_session,
+};

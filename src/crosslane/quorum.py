@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who agrees with whom: one departing case on every independent source whose domain holds it.
+
+Generic stays the judge. Where it stands alone against others that agree with each other, it is named the suspect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from crosslane.errors import HarnessFault
+from crosslane.execute import Station, execute_unless_declined
+from crosslane.generate import output_lens
+from crosslane.manifest import Manifest
+from crosslane.wire import Batch, Flag, OpKind, Results, Verdict
+
+__all__ = ["Member", "answer", "case_within", "vote"]
+
+LEAST_SOURCES = 3
+
+
+@dataclass(frozen=True)
+class Member:
+    """An independent source: a library, with the manifest that its domain bounds."""
+
+    name: str
+    station: Station
+    manifest: Manifest
+
+
+def case_within(manifest: Manifest, batch: Batch) -> bool:
+    """Whether every operation of a batch of one case lies in a manifest's domain; illegal lengths never do."""
+    case = batch.cases[0]
+    way = "decrypt" if case["decrypting"] else "encrypt"
+    kinds = batch.ops["kind"]
+    if way not in manifest.directions or (manifest.tag_lens and int(case["tag_len"]) not in manifest.tag_lens):
+        return False
+    if (not manifest.clone and bool((kinds == OpKind.CLONE).any())) or (
+        not manifest.reinit and bool((kinds == OpKind.REINIT).any())
+    ):
+        return False
+    return _keys_within(manifest, batch) and _messages_within(manifest, batch)
+
+
+def _keys_within(manifest: Manifest, batch: Batch) -> bool:
+    legal = {length * manifest.num_keys + manifest.key_extra_len for length in manifest.key_lens}
+    for op in batch.ops[batch.ops["kind"] == OpKind.SETKEY]:
+        start, length = int(op["in_off"]), int(op["in_len"])
+        key = batch.blob[start : start + length].tobytes()
+        equal = manifest.num_keys > 1 and key[: length // 2] == key[length // 2 :]
+        if length not in legal or (equal and not manifest.equal_keys):
+            return False
+    return True
+
+
+def _messages_within(manifest: Manifest, batch: Batch) -> bool:
+    begins = np.flatnonzero(batch.ops["kind"] == OpKind.SETIV).tolist()
+    for begin, end in zip(begins, [*begins[1:], len(batch.ops)], strict=True):
+        ops = batch.ops[begin:end]
+        updates = ops[ops["kind"] == OpKind.UPDATE]
+        pieces = updates["in_len"].astype(np.int64)
+        length = int(pieces.sum())
+        least = max(manifest.min_len, manifest.min_len_blocks * manifest.block_len, 0 if manifest.empty else 1)
+        fits = (
+            int(ops["in_len"][0]) in (manifest.iv_lens or (0,))
+            and length >= least
+            and (not manifest.max_len or length <= manifest.max_len)
+            and (manifest.partial != "refused" or length % manifest.block_len == 0)
+            and (manifest.in_place or not bool((updates["flags"] & Flag.IN_PLACE).any()))
+            and (manifest.split != "none" or len(pieces) <= 1)
+            and (manifest.split != "block" or not bool((pieces[:-1] % manifest.block_len).any()))
+        )
+        if not fits:
+            return False
+    return True
+
+
+def answer(batch: Batch, results: Results) -> bytes:
+    """Everything a source can be asked for: statuses, data and tags; not the running iv, which few libraries show."""
+    lens = output_lens(batch, np.arange(len(batch.ops)))
+    parts = [results.statuses.tobytes()]
+    for index in np.flatnonzero(lens).tolist():
+        start = int(batch.ops["out_off"][index])
+        update = batch.ops["kind"][index] == OpKind.UPDATE
+        length = min(int(batch.ops["in_len"][index]), int(lens[index])) if update else int(lens[index])
+        parts.append(results.out[start : start + length].tobytes())
+    return b"".join(parts)
+
+
+def vote(batch: Batch, generic: Results, subject: Results, members: Sequence[Member]) -> str:
+    """One sentence on who agrees with whom in a batch of one case; empty where fewer than three sources can say."""
+    sides = {"generic": answer(batch, generic), "the subject": answer(batch, subject)}
+    voices: dict[str, bytes] = {}
+    for member in members:
+        if not case_within(member.manifest, batch):
+            continue
+        try:
+            results = execute_unless_declined(member.station, batch)
+        except HarnessFault:
+            continue  # the member's own cell says so
+        if results is not None and results.cases["verdict"][0] == Verdict.RAN:
+            voices[member.name] = answer(batch, results)
+    if len(voices) + len(sides) < LEAST_SOURCES:
+        return ""
+    with_generic = [name for name, said in voices.items() if said == sides["generic"]]
+    with_subject = [name for name, said in voices.items() if said == sides["the subject"]]
+    alone = [name for name, said in voices.items() if said not in sides.values()]
+    parts = [f"agree with generic: {', '.join(with_generic) or 'none'}"]
+    if with_subject:
+        parts.append(f"agree with the subject: {', '.join(with_subject)}")
+    if alone:
+        parts.append(f"agree with neither: {', '.join(alone)}")
+    if with_subject and not with_generic:
+        parts.append("generic stands alone: it is the suspect")
+    elif with_generic and not with_subject:
+        parts.append("the subject stands alone")
+    return "; ".join(parts)
