@@ -49,6 +49,12 @@ PORTABLE_PACKAGES = (
     ("riscv64", "riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu", "libc6-dev-riscv64-cross"),
 )
 """Of each portable lane: architecture, compiler, the package of the compiler, the package of the C library."""
+LIBRARIES = (
+    ("libgcrypt", "gcrypt.h", "libgcrypt20-dev"),
+    ("OpenSSL", "openssl/evp.h", "libssl-dev"),
+    ("libtomcrypt", "tomcrypt.h", "libtomcrypt-dev"),
+)
+"""Of each library that judges beside generic: its name, a header, the package that brings it."""
 EMULATORS = tuple(f"qemu-{name}" for name in ("x86_64", "aarch64", "s390x", "ppc64", "i386", "arm", "riscv64"))
 KNOWN_SYSTEMS = ("debian 12", "debian 13", "ubuntu 24.04")
 
@@ -119,6 +125,11 @@ def needs(architecture: str) -> tuple[Need, ...]:
         Need(cross_libc, f"the C library for {other}", lambda: _finds_libc(compiler)),
         *(need for packages in PORTABLE_PACKAGES for need in _portable_needs(*packages)),
         Need("qemu-user", "runs the emulated lanes", lambda: all(map(_has_emulator, EMULATORS))),
+        *(
+            Need(package, f"the library {name}, an independent judge", lambda header=header: _has_header(header))
+            for name, header, package in LIBRARIES
+        ),
+        Need("linux-source", "the kernel's test vectors", _has_kernel_source),
         Need("python3-venv", "makes virtual environments", _has_ensurepip),
     )
 
@@ -128,6 +139,20 @@ def _portable_needs(arch: str, compiler: str, gcc: str, libc: str) -> tuple[Need
         Need(gcc, f"the compiler for {arch}", lambda: _has_command(compiler)),
         Need(libc, f"the C library for {arch}", lambda: _finds_libc(compiler)),
     )
+
+
+def _has_header(header: str) -> bool:
+    """Whether the host's compiler finds a header."""
+    source = f"#include <{header}>\n".encode()
+    try:
+        done = subprocess.run(["gcc", "-E", "-xc", "-"], input=source, capture_output=True, check=False)
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
+def _has_kernel_source() -> bool:
+    return any(Path("/usr/src").glob("linux-source-*.tar.*"))
 
 
 def missing_packages(wanted: tuple[Need, ...]) -> list[Need]:

@@ -57,7 +57,7 @@ TABLE: list[tuple[str, dict[str, Any], bool | None, str]] = [
     ("declines", {"state": "not_run", "cpu_features": ()}, False, "did not run"),
     ("known_answer", {}, True, ""),
     ("known_answer", {"num_departed": 2, "findings": (FOUND,)}, True, ""),
-    ("known_answer", {"num_vectors": 0}, None, "has no vector of this algorithm"),
+    ("known_answer", {"num_vectors": 0}, None, "has a vector of this algorithm"),
     ("known_answer", DECLINED, None, "the CPU of this lane lacks"),
     ("known_answer", {"findings": (FOUND, WRONG_ANSWER)}, False, "paper:1:encrypt: byte 0 of the output differs"),
     ("known_answer", {"findings": (WRONG_ANSWER,), "num_vectors": 0}, False, "paper:1:encrypt"),

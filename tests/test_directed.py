@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,12 @@ import pytest
 from crosslane.compare import compare
 from crosslane.corpora import MonteCarlo, MonteCarloRound, Vector, VectorFile, VectorGroup, load_vectors
 from crosslane.data import data_root
-from crosslane.directed import DirectedBatch, vector_batch
+from crosslane.directed import DirectedBatch, select_directed, vector_batch
 from crosslane.generate import output_lens
+from crosslane.manifest import Manifest
 from crosslane.wire import Edge, Flag, OpKind, Status, batch_len, decode_batch, encode_batch_into
 
-BOTH = ("encrypt", "decrypt")
+BatchOf = Callable[..., DirectedBatch]
 
 
 def vector(**changes: Any) -> Vector:
@@ -29,6 +30,18 @@ def vector(**changes: Any) -> Vector:
 
 def file_of(*vectors: Vector, algorithm: str = "ctr(toy)", source: str = "paper") -> VectorFile:
     return VectorFile(Path("toy.json"), source, algorithm, (), (VectorGroup("page 1", (), 1, vectors),))
+
+
+@pytest.fixture
+def batch_of(make_manifest: Callable[..., Manifest]) -> BatchOf:
+    """The batch of some files for ctr(toy), or a manifest with changes."""
+
+    def make(
+        files: Iterable[VectorFile], *, bounded: bool = False, long: bool = False, **changes: Any
+    ) -> DirectedBatch:
+        return vector_batch(files, make_manifest(**changes), bounded=bounded, long=long)
+
+    return make
 
 
 def told(directed: DirectedBatch) -> Iterator[tuple[str, int, list[tuple[OpKind, bytes, int]], bytes]]:
@@ -51,8 +64,8 @@ def told(directed: DirectedBatch) -> Iterator[tuple[str, int, list[tuple[OpKind,
         )
 
 
-def test_a_vector_becomes_both_directions_in_two_layouts() -> None:
-    directed = vector_batch([file_of(vector())], "ctr(toy)", BOTH)
+def test_a_vector_becomes_both_directions_in_two_layouts(batch_of: BatchOf) -> None:
+    directed = batch_of([file_of(vector())])
     begin = [(OpKind.SETKEY, b"K" * 16, 0), (OpKind.SETIV, b"I" * 16, 0)]
     end = [(OpKind.FINAL, b"", 0)]
     forwards, backwards = [(OpKind.UPDATE, b"plain", 0)], [(OpKind.UPDATE, b"ciphe", 0)]
@@ -70,8 +83,8 @@ def test_a_vector_becomes_both_directions_in_two_layouts() -> None:
 
 
 @pytest.mark.parametrize("direction", ["encrypt", "decrypt"])
-def test_a_vector_for_one_direction_stays_there(direction: str) -> None:
-    directed = vector_batch([file_of(vector(direction=direction))], "ctr(toy)", BOTH)
+def test_a_vector_for_one_direction_stays_there(batch_of: BatchOf, direction: str) -> None:
+    directed = batch_of([file_of(vector(direction=direction))])
     assert directed.names == (f"paper:1:{direction}", f"paper:1:{direction}:in_place")
     assert set(directed.batch.cases["decrypting"].tolist()) == {int(direction == "decrypt")}
 
@@ -80,36 +93,104 @@ def test_a_vector_for_one_direction_stays_there(direction: str) -> None:
     ("iterations", "names"),
     [(1_000_000, ["encrypt"]), (10_001, ["encrypt"]), (10_000, ["encrypt", "decrypt"]), (2, ["encrypt", "decrypt"])],
 )
-def test_a_repeated_vector_runs_once_and_backwards_only_where_that_is_quick(iterations: int, names: list[str]) -> None:
-    directed = vector_batch([file_of(vector(iterations=iterations))], "ctr(toy)", BOTH, long=iterations == 1_000_000)
+def test_a_repeated_vector_runs_once_and_backwards_only_where_that_is_quick(
+    batch_of: BatchOf, iterations: int, names: list[str]
+) -> None:
+    directed = batch_of([file_of(vector(iterations=iterations))], long=iterations == 1_000_000)
     assert list(directed.names) == [f"paper:1:{name}" for name in names]
     updates = directed.batch.ops[directed.batch.ops["kind"] == OpKind.UPDATE]
     assert set(updates["aux0"].tolist()) == {iterations}
 
 
-def test_long_vectors_stand_apart_and_none_is_lost() -> None:
+def test_long_vectors_stand_apart_and_none_is_lost(batch_of: BatchOf) -> None:
     files = [file_of(vector(id="short", iterations=99_999), vector(id="long", iterations=100_000))]
-    names = [vector_batch(files, "ctr(toy)", BOTH, long=long).names for long in (False, True)]
+    names = [batch_of(files, long=long).names for long in (False, True)]
     assert names == [("paper:short:encrypt",), ("paper:long:encrypt",)]
 
 
-def test_only_messages_of_the_algorithm_are_taken() -> None:
+def test_only_messages_of_the_algorithm_are_taken(batch_of: BatchOf) -> None:
     files = [
         file_of(vector(id="a")),
         file_of(vector(id="b"), algorithm="cbc(toy)"),
         file_of(vector(id="d", kind="maintenance"), vector(id="e")),
     ]
-    names = vector_batch(files, "ctr(toy)", BOTH).names
+    names = batch_of(files).names
     assert {name.split(":")[1] for name in names} == {"a", "e"}
     assert len(names) == 8
+
+
+BLOCK: dict[str, Any] = {"plaintext": b"p" * 16, "ciphertext": b"c" * 16}
+MAC: dict[str, Any] = {"iv": b"", "tag": b"T" * 16, "ciphertext": b""}
+
+
+@pytest.mark.parametrize(
+    ("facts", "changes", "names"),
+    [
+        (BLOCK, {}, ["encrypt", "decrypt"]),
+        (BLOCK, {"directions": ("decrypt",)}, ["decrypt"]),
+        (BLOCK, {"key_lens": (24, 32)}, []),
+        (BLOCK, {"key_lens": (8,), "num_keys": 2}, ["encrypt", "decrypt"]),
+        (BLOCK, {"key_lens": (8,), "num_keys": 2, "equal_keys": False}, []),
+        (
+            {**BLOCK, "key": b"12345678" * 2 + b"x"},
+            {"key_lens": (8,), "num_keys": 2, "key_extra_len": 1},
+            ["encrypt", "decrypt"],
+        ),
+        (
+            {**BLOCK, "key": b"12345678abcdefgh"},
+            {"key_lens": (8,), "num_keys": 2, "equal_keys": False},
+            ["encrypt", "decrypt"],
+        ),
+        (BLOCK, {"iv_lens": (12,)}, []),
+        ({**BLOCK, "iv": b""}, {"iv_lens": ()}, ["encrypt", "decrypt"]),
+        (BLOCK, {"min_len": 16, "max_len": 16}, ["encrypt", "decrypt"]),
+        (BLOCK, {"min_len": 17}, []),
+        (BLOCK, {"max_len": 15}, []),
+        ({"plaintext": b"", "ciphertext": b""}, {}, ["encrypt", "decrypt"]),
+        ({"plaintext": b"", "ciphertext": b""}, {"empty": False}, []),
+        ({**BLOCK, "iterations": 7}, {}, ["encrypt", "decrypt"]),
+        ({**BLOCK, "iterations": 7}, {"split": "none"}, []),
+        (MAC, {"iv_lens": (), "tag_lens": (16,), "directions": ("encrypt",)}, ["encrypt"]),
+        (MAC, {"iv_lens": (), "tag_lens": (12,), "directions": ("encrypt",)}, []),
+        (
+            {**BLOCK, "tag": b"T" * 16, "expect": "bad_tag"},
+            {"tag_lens": (16,), "directions": ("encrypt",)},
+            ["decrypt"],
+        ),
+    ],
+)
+def test_a_bounded_manifest_takes_only_vectors_within_it(
+    batch_of: BatchOf, facts: dict[str, Any], changes: dict[str, Any], names: list[str]
+) -> None:
+    files = [file_of(vector(**facts))]
+    found = [name for name in batch_of(files, bounded=True, **changes).names if not name.endswith("in_place")]
+    assert found == [f"paper:1:{name}" for name in names]
+    assert len(batch_of(files, bounded=False, **changes).names) >= len(names)
+
+
+def test_where_nothing_is_done_in_place_vectors_have_one_layout(batch_of: BatchOf) -> None:
+    assert batch_of([file_of(vector())], in_place=False).names == ("paper:1:encrypt", "paper:1:decrypt")
+
+
+@pytest.mark.parametrize(("always", "bits"), [((), 0), (("weak_subkey",), 2), (("degenerate", "weak_subkey"), 3)])
+def test_policies_that_are_always_in_force_are_asked_for(batch_of: BatchOf, always: tuple[str, ...], bits: int) -> None:
+    assert set(batch_of([file_of(vector())], always_policies=always).batch.cases["policy"].tolist()) == {bits}
+
+
+def test_some_cases_are_taken_out_with_names_and_answers(batch_of: BatchOf) -> None:
+    directed = batch_of([file_of(vector(), vector(id="2", plaintext=b"other one", ciphertext=b"something"))])
+    some = select_directed(directed, np.array([6, 1]))
+    every = list(told(directed))
+    assert list(told(some)) == [every[6], every[1]]
+    assert compare(some.batch, some.expected, some.expected.copy()).num_departed == 0
 
 
 AEAD: dict[str, Any] = {"iv": b"N" * 12, "aad": b"head", "tag": b"T" * 8}
 ALL_BUT_DATA = [(OpKind.SETKEY, b"K" * 16, 0), (OpKind.SETIV, b"N" * 12, 4), (OpKind.AAD, b"head", 0)]
 
 
-def test_a_tag_is_given_when_encrypting_and_taken_when_decrypting() -> None:
-    directed = vector_batch([file_of(vector(**AEAD))], "ctr(toy)", BOTH)
+def test_a_tag_is_given_when_encrypting_and_taken_when_decrypting(batch_of: BatchOf) -> None:
+    directed = batch_of([file_of(vector(**AEAD))])
     cases = [case for case in told(directed) if "in_place" not in case[0]]
     encrypted = [(OpKind.UPDATE, b"plain", 0), (OpKind.FINAL, b"", 0), (OpKind.TAG, b"", 0)]
     decrypted = [(OpKind.UPDATE, b"ciphe", 0), (OpKind.FINAL, b"", 0), (OpKind.TAG, b"T" * 8, 0)]
@@ -123,8 +204,8 @@ def test_a_tag_is_given_when_encrypting_and_taken_when_decrypting() -> None:
     assert not directed.expected.statuses.any()
 
 
-def test_a_wrong_tag_is_refused_and_nothing_put_out() -> None:
-    directed = vector_batch([file_of(vector(**AEAD, expect="bad_tag"))], "ctr(toy)", BOTH)
+def test_a_wrong_tag_is_refused_and_nothing_put_out(batch_of: BatchOf) -> None:
+    directed = batch_of([file_of(vector(**AEAD, expect="bad_tag"))])
     assert directed.names == ("paper:1:decrypt", "paper:1:decrypt:in_place")
     assert not directed.expected.out.any()
     tags = directed.batch.ops["kind"] == OpKind.TAG
@@ -135,8 +216,8 @@ def test_a_wrong_tag_is_refused_and_nothing_put_out() -> None:
     assert compare(directed.batch, directed.expected, released).num_departed == 1
 
 
-def test_a_mac_puts_out_its_tag_alone() -> None:
-    directed = vector_batch([file_of(vector(iv=b"", tag=b"T" * 16, ciphertext=b""))], "ctr(toy)", ("encrypt",))
+def test_a_mac_puts_out_its_tag_alone(batch_of: BatchOf) -> None:
+    directed = batch_of([file_of(vector(iv=b"", tag=b"T" * 16, ciphertext=b""))], directions=("encrypt",))
     assert [(case[0], case[3]) for case in told(directed)] == [
         ("paper:1:encrypt", b"T" * 16),
         ("paper:1:encrypt:in_place", b"T" * 16),
@@ -145,7 +226,7 @@ def test_a_mac_puts_out_its_tag_alone() -> None:
 
 
 @pytest.mark.parametrize(("direction", "decrypting"), [("encrypt", 0), ("decrypt", 1)])
-def test_every_listed_round_of_a_monte_carlo_test_is_a_case(direction: str, decrypting: int) -> None:
+def test_every_listed_round_of_a_monte_carlo_test_is_a_case(batch_of: BatchOf, direction: str, decrypting: int) -> None:
     rounds = tuple(
         MonteCarloRound(
             index=number, key=bytes([number % 256]) * 16, input=b"i" * 16, output=bytes([number % 256]) * 16
@@ -153,9 +234,7 @@ def test_every_listed_round_of_a_monte_carlo_test_is_a_case(direction: str, decr
         for number in (0, 399)
     )
     chain = MonteCarlo(num_outer=400, num_inner=10_000, rounds=rounds)
-    directed = vector_batch(
-        [file_of(vector(kind="monte_carlo", direction=direction, monte_carlo=chain))], "ctr(toy)", BOTH
-    )
+    directed = batch_of([file_of(vector(kind="monte_carlo", direction=direction, monte_carlo=chain))])
     assert [(name, way, ops[0][1], ops[2], out) for name, way, ops, out in told(directed)] == [
         (
             f"paper:1:round_{number}:{direction}", decrypting, bytes([number % 256]) * 16,
@@ -165,14 +244,14 @@ def test_every_listed_round_of_a_monte_carlo_test_is_a_case(direction: str, decr
     ]  # fmt: skip
 
 
-def test_without_vectors_the_batch_is_empty() -> None:
-    directed = vector_batch([], "ctr(toy)", BOTH)
+def test_without_vectors_the_batch_is_empty(batch_of: BatchOf) -> None:
+    directed = batch_of([])
     assert len(directed.batch) == len(directed.names) == len(directed.expected.cases) == 0
     assert compare(directed.batch, directed.expected, directed.expected.copy()).comparisons == 0
 
 
-def test_an_answer_is_judged_byte_by_byte() -> None:
-    directed = vector_batch([file_of(vector(), vector(id="2", plaintext=b"", ciphertext=b""))], "ctr(toy)", BOTH)
+def test_an_answer_is_judged_byte_by_byte(batch_of: BatchOf) -> None:
+    directed = batch_of([file_of(vector(), vector(id="2", plaintext=b"", ciphertext=b""))])
     answers = directed.expected.copy()
     assert compare(directed.batch, directed.expected, answers).comparisons == 8
     for at in range(len(answers.out)):
@@ -182,12 +261,12 @@ def test_an_answer_is_judged_byte_by_byte() -> None:
         assert [(one.case, one.op, one.offset) for one in found.departures] == [(at // 5, 2, at % 5)]
 
 
-def test_all_published_vectors_make_batches_that_the_wire_allows() -> None:
+def test_all_published_vectors_make_batches_that_the_wire_allows(batch_of: BatchOf) -> None:
     files = load_vectors(data_root() / "corpora" / "vectors")
     algorithms = {file.algorithm for file in files}
     assert {"ecb(sm4)", "cbc(sm4)", "ctr(sm4)"} <= algorithms
     for algorithm in algorithms:
-        batch = vector_batch(files, algorithm, BOTH).batch
+        batch = batch_of(files, algorithm=algorithm).batch
         target = bytearray(batch_len(batch))
         encode_batch_into(batch, memoryview(target))
         assert decode_batch(bytes(target)).messages.tolist() == batch.messages.tolist()

@@ -28,7 +28,8 @@ def failed(check: str, reason: str) -> tuple[Judgement, ...]:
 def report(*cells: CellResult, width: int = 60, impls: tuple[str, ...] = (), **changes: Any) -> list[str]:
     result = RunResult(
         version=1, revision="abc", seed="a seed", host="x86_64", tools={}, sandbox_missing=(), notes=(),
-        algorithms=(AlgorithmResult("ctr(toy)", "ctr(toy)", "{}", "0123456789abcdef", cells, 1.0),), took_s=2.0, cpu_s=1.0,
+        algorithms=(AlgorithmResult("ctr(toy)", "ctr(toy)", "{}", "0123456789abcdef", cells, 1.0),),
+        took_s=2.0, cpu_s=1.0,
     )  # fmt: skip
     console = Console(file=io.StringIO(), width=width)
     print_report(replace(result, **changes), console, impls=impls)

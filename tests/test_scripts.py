@@ -72,7 +72,9 @@ def test_an_unknown_architecture_is_refused() -> None:
 def test_each_host_gets_the_compiler_of_the_other(architecture: str, compiler: str, libc: str) -> None:
     packages = [wanted.package for wanted in prepare.needs(architecture)]
     portable = [name for _, _, *names in prepare.PORTABLE_PACKAGES for name in names]
-    assert packages == ["gcc", "libc6-dev", compiler, libc, *portable, "qemu-user", "python3-venv"]
+    judges = [package for _, _, package in prepare.LIBRARIES]
+    wanted = ["gcc", "libc6-dev", compiler, libc, *portable, "qemu-user", *judges, "linux-source", "python3-venv"]
+    assert packages == wanted
 
 
 def test_set_up_installs_what_every_lane_needs() -> None:

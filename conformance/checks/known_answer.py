@@ -19,5 +19,5 @@ def judge(cell: CellResult) -> Outcome:
     if wrong:
         return Outcome(False, f"{wrong[0].case_id}: {wrong[0].text}")
     if cell.num_vectors == 0:
-        return Outcome(None, "corpora/vectors has no vector of this algorithm")
+        return Outcome(None, "neither corpora nor an installed package has a vector of this algorithm")
     return Outcome(True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from cryptography.hazmat.decrepit.ciphers.algorithms import CAST5, TripleDES
@@ -15,9 +16,7 @@ from cryptography.hazmat.primitives.cmac import CMAC
 
 from crosslane.reference import Answer, Message
 
-__all__ = ["PACKAGE", "run"]
-
-PACKAGE = "cryptography"
+__all__ = ["run"]
 
 _CIPHERS: dict[str, Any] = {"aes": AES, "sm4": SM4, "des3_ede": TripleDES, "cast5": CAST5}
 _WITH_IV: dict[str, Any] = {"cbc": CBC, "cfb": CFB, "ofb": OFB, "ctr": CTR}
@@ -42,19 +41,14 @@ def run(mode: str, cipher: str, message: Message) -> Answer | None:
     """What the library makes of a message; None outside its domain."""
     if cipher not in _IN.get(mode, ()) or (cipher == "cast5" and len(message.key) <= _SHORT_CAST5_ROUNDS):
         return None  # OpenSSL pads a short CAST5 key before it counts its bytes, so that it never takes 12 rounds
-    if mode == "ccm":
-        return None if message.decrypting else _ccm(message)
-    if mode == "cmac":
-        mac = CMAC(_CIPHERS[cipher](message.key))
-        mac.update(message.data)
-        return Answer(b"", b"", mac.finalize())
-    if mode == "gcm":
-        return _gcm(cipher, message)
-    if mode == "xts":
-        half = len(message.key) // 2
-        if len(message.key) not in _XTS_KEYS or message.key[:half] == message.key[half:] or not message.data:
-            return None
-        return _through(Cipher(AES(message.key), XTS(message.iv)), message)
+    special: dict[str, Callable[[str, Message], Answer | None]] = {
+        "ccm": _ccm,
+        "cmac": _cmac,
+        "gcm": _gcm,
+        "xts": _xts,
+    }
+    if mode in special:
+        return special[mode](cipher, message)
     chosen = ECB() if mode == "ecb" else _WITH_IV[mode](message.iv)
     return _through(Cipher(_CIPHERS[cipher](message.key), chosen), message)
 
@@ -64,7 +58,23 @@ def _through(cipher: Any, message: Message) -> Answer:
     return Answer(context.update(message.data) + context.finalize(), b"", b"")
 
 
-def _ccm(message: Message) -> Answer:
+def _cmac(cipher: str, message: Message) -> Answer:
+    mac = CMAC(_CIPHERS[cipher](message.key))
+    mac.update(message.data)
+    return Answer(b"", b"", mac.finalize())
+
+
+def _xts(_cipher: str, message: Message) -> Answer | None:
+    half = len(message.key) // 2
+    if len(message.key) not in _XTS_KEYS or message.key[:half] == message.key[half:] or not message.data:
+        return None
+    return _through(Cipher(AES(message.key), XTS(message.iv)), message)
+
+
+def _ccm(_cipher: str, message: Message) -> Answer | None:
+    """Only encrypting: decryption gives nothing without the genuine tag."""
+    if message.decrypting:
+        return None
     out = AESCCM(message.key, tag_length=message.tag_len).encrypt(message.iv, message.data, message.aad)
     split = len(out) - message.tag_len
     return Answer(out[:split], b"", out[split:])

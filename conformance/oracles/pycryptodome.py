@@ -11,9 +11,7 @@ from Crypto.Hash import CMAC
 
 from crosslane.reference import Answer, Message
 
-__all__ = ["PACKAGE", "run"]
-
-PACKAGE = "pycryptodome"
+__all__ = ["run"]
 
 _CIPHERS: dict[str, ModuleType] = {"aes": AES, "cast5": CAST, "des3_ede": DES3}
 _SMALL_TAG = 4
@@ -47,16 +45,12 @@ def _plain(mode: str, module: ModuleType, message: Message) -> Any:
     bs = int(module.block_size)
     if mode == "ecb":
         return module.new(message.key, module.MODE_ECB)
-    if mode == "cbc":
-        return module.new(message.key, module.MODE_CBC, iv=message.iv)
+    if mode in ("cbc", "ofb"):
+        return module.new(message.key, module.MODE_CBC if mode == "cbc" else module.MODE_OFB, iv=message.iv)
     if mode == "cfb" and len(message.data) % bs == 0:  # the library takes whole segments
         return module.new(message.key, module.MODE_CFB, iv=message.iv, segment_size=8 * bs)
-    if mode == "ofb":
-        return module.new(message.key, module.MODE_OFB, iv=message.iv)
-    if mode == "ctr":
-        first = int.from_bytes(message.iv, "big")
-        if first + len(message.data) // bs + 1 >= 1 << (8 * bs):  # the library refuses a counter that wraps
-            return None
+    first = int.from_bytes(message.iv, "big")
+    if mode == "ctr" and first + len(message.data) // bs + 1 < 1 << (8 * bs):  # it refuses a counter that wraps
         return module.new(message.key, module.MODE_CTR, nonce=b"", initial_value=first)
     return None
 

@@ -12,7 +12,7 @@ from crosslane import wire
 from crosslane.client import SharedMemory
 from crosslane.corpora import Vector, VectorFile
 from crosslane.execute import Executor
-from crosslane.wire import CASE, OP, Batch, Flag, OpKind, Verdict
+from crosslane.wire import CASE, OP, Batch, Flag, OpKind, Results, Status, Verdict
 
 __all__ = ["Chain", "chains_of", "run_chain"]
 
@@ -61,6 +61,14 @@ def _parts(total: int) -> Iterator[int]:
         total -= _STEPS_PER_BATCH
 
 
+def _ending(results: Results) -> str:
+    """How a case ended that did not run to its end, or what it answered to an operation that is none to refuse."""
+    verdict, refused = int(results.cases["verdict"][0]), results.statuses[results.statuses != Status.OK]
+    if verdict == Verdict.RAN:
+        return {int(status): status.name.lower() for status in Status}.get(int(refused[0]), f"status {refused[0]}")
+    return {int(known): known.name.lower() for known in Verdict}.get(verdict, "its results were written over")
+
+
 def run_chain(chain: Chain, executor: Executor, memory: SharedMemory) -> str:
     """Run a chain to its end; returns a sentence on what went wrong, or nothing."""
     vector = chain.vector
@@ -71,7 +79,7 @@ def run_chain(chain: Chain, executor: Executor, memory: SharedMemory) -> str:
         executor.start(batch, 1)
         results = executor.finish()
         if results.cases["verdict"][0] != Verdict.RAN or bool(results.statuses.any()):
-            return f"the chain broke off: {Verdict(int(results.cases['verdict'][0])).name.lower()}"
+            return f"the chain broke off: {_ending(results)}"
         out = results.out.tobytes()
         first, second = out[: len(first)], out[len(first) :]
     if (first, second) != (vector.ciphertext, vector.final_key):

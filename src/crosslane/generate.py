@@ -99,7 +99,9 @@ def _draw_messages(manifest: Manifest, number: int, draws: Draws) -> _Messages:
     if manifest.iv in ("counter", "index"):
         selected = families["counters"]
         counter[selected] = _ranks(selected, number) % steer.num_counters(manifest)
-        length[selected] = steer.beyond_the_carry(manifest, counter[selected], length[selected])
+        longer = steer.beyond_the_carry(manifest, counter[selected], length[selected])
+        fits = (longer <= manifest.max_len) | (manifest.max_len == 0)
+        length[selected] = np.where(fits, longer, length[selected])
     refusals = families["refusals"]
     illegal = refusals & (take_bits(words[1], 0, 2) == 0) & ("data" in manifest.refusals)
     if manifest.partial == "refused":
@@ -134,7 +136,8 @@ def _draw_messages(manifest: Manifest, number: int, draws: Draws) -> _Messages:
 
 def _equal_halves(keys: NDArray[np.uint8], key_lens: Ints) -> NDArray[np.uint8]:
     """1 for each key whose two halves are alike, 0 for the others."""
-    alike = [bool((key[: n // 2] == key[n // 2 : n]).all()) for key, n in zip(keys, key_lens.tolist(), strict=True)]
+    whole = [key.tobytes() for key in keys]
+    alike = [key[: n // 2] == key[n // 2 : n] for key, n in zip(whole, key_lens.tolist(), strict=True)]
     return np.array(alike, np.uint8)
 
 
@@ -350,6 +353,8 @@ class _Writer:
         cases["num_ops"] = np.diff(np.append(self.base[m.first], len(self.ops)))
         if len(manifest.directions) == 2:
             cases["decrypting"] = take_bits(words, 0, 1)
+        elif "decrypt" in manifest.directions:
+            cases["decrypting"] = 1
         cases["ctx_edge"] = take_bits(words, 1, 1) * 2
         known, always = (
             sum(POLICY_BITS[name] for name in names) for names in (manifest.policies, manifest.always_policies)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from crosslane.data import read_files, shown
 from crosslane.metadata import CODE_SUFFIXES, SOURCE_SUFFIXES
-from crosslane.model import Cipher, Implementation, Mode, Registry
+from crosslane.model import Cipher, Implementation, Mode, Provider, Registry
 from crosslane.registry import scan_registry
 
 __all__ = ["Problem", "lint"]
@@ -25,6 +25,7 @@ _SPDX_SUFFIXES = (*SOURCE_SUFFIXES, ".py", ".toml")
 _SCRIPT = re.compile(r"(derive|find)[a-z0-9_]*\.py")
 _PATH = re.compile(r'\bSUBJECT_PATH\s*\(?\s*"([^"]*)"')
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
+_SYSTEM_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([^>]+)>", re.MULTILINE)
 _BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _GENERIC = "generic"
 _GENERIC_PRIORITY = 100
@@ -64,6 +65,8 @@ def lint(root: Path, impls_dirs: Sequence[Path] = ()) -> list[Problem]:
         rest += _check_cipher(cipher, registry)
     for mode in registry.modes:
         rest += _check_mode(mode)
+    for provider in registry.providers:
+        rest += _check_provider(provider)
     rest += _check_licences(root)
     return problems + sorted(set(rest))
 
@@ -221,6 +224,27 @@ def _check_mode(mode: Mode) -> Iterator[Problem]:
         if entry.name not in ("mode.toml", "reference.py") and entry.suffix not in (".c", ".h"):
             yield _problem(
                 entry, "does not belong to a mode; allowed are mode.toml, reference.py, *.c and *.h; remove it"
+            )
+
+
+def _check_provider(provider: Provider) -> Iterator[Problem]:
+    """The adapter defines the session, includes the headers that are listed, and nothing else lies beside it."""
+    metadata = provider.folder / "provider.toml"
+    for entry in _entries(provider.folder):
+        if entry != metadata and entry not in provider.sources:
+            names = _listed(source.name for source in provider.sources)
+            yield _problem(entry, f"does not belong to a provider; allowed are provider.toml and its sources {names}")
+    text = "\n".join(_BLOCK_COMMENT.sub(" ", _read(source)) for source in provider.sources)
+    if not re.search(r"\bconst\s+struct\s+subject_session\s+PROVIDER_SESSION\s*=", text):
+        yield _problem(
+            provider.folder, "no source defines the session; allowed is const struct subject_session PROVIDER_SESSION"
+        )
+    included = set(_SYSTEM_INCLUDE.findall(text))
+    for header in provider.headers:
+        if header not in included:
+            yield _problem(
+                metadata,
+                f"headers has {header!r}, which no source includes; included are {_listed(included)}; correct it",
             )
 
 

@@ -81,7 +81,7 @@ _PROVIDER_FIELDS = {
     "name": Field(kind="str", pattern=DRIVER_PATTERN),
     "title": _TEXT,
     "packages": Field(kind="str", many=True, min_num=1, pattern=r"[a-z0-9][a-z0-9.+-]+"),
-    "headers": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9_]+(/[A-Za-z0-9_.-]+)?\.h"),
+    "headers": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?\.h"),
     "libraries": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9_+-]+"),
     "sources": Field(kind="str", many=True, min_num=1, pattern=_SOURCE_PATTERN),
 }
@@ -296,8 +296,12 @@ def _domain(place: str, mode: Mode, cipher: Cipher, values: dict[str, Any], limi
     _check_domain(place, mode, values, ours)
     merged = {**ours, **values}
     # A length that is ours but not the library's would be refused by one of the two alone.
-    refuses_keys = limit.get("refuses_keys", True) and set(merged["key_lens"]) == set(cipher.key_lens)
-    merged["refusals"] = tuple(kind for kind in merged["refusals"] if kind != "key" or refuses_keys)
+    alike = {
+        kind: set(merged[f"{kind}_lens"]) == set(ours_whole)
+        for kind, ours_whole in (("key", cipher.key_lens), ("iv", ours["iv_lens"]), ("tag", ours["tag_lens"]))
+    }
+    alike["key"] &= limit.get("refuses_keys", True)
+    merged["refusals"] = tuple(kind for kind in merged["refusals"] if alike.get(kind, True))
     merged["always_policies"] = tuple(name for name in merged["always_policies"] if name in cipher.policies)
     return Domain(mode=mode.name, cipher=cipher.name, policies=limit.get("policies", ()), **merged)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python libraries as judges of generic: one file each under ``conformance/oracles``, asked for sampled messages.
 
-Such a file has a docstring, ``PACKAGE`` (its name on PyPI) and ``run(mode, cipher, message) -> Answer | None``, where
-None says that the message lies outside the library's domain. The file's name is the oracle's.
+Such a file defines ``run(mode, cipher, message) -> Answer | None``, where None says that the message lies outside the
+library's domain. Its name is the oracle's, and that of the package on PyPI.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ def load_oracles(root: Path, without: Sequence[str] = ()) -> tuple[Oracle, ...]:
                 f"the Python library of the oracle {path.stem} is not installed ({error}): install {path.stem} "
                 f"(crosslane[test] brings it), or leave it out with --without {path.stem}"
             ) from error
+        except Exception as error:
+            raise BadInput(f"{path}: cannot be loaded ({type(error).__name__}: {error}); correct the file") from error
         run = getattr(module, "run", None)
         if not callable(run):
             raise BadInput(f"{path}: an oracle defines run(mode, cipher, message) -> Answer | None; add it")

@@ -17,7 +17,7 @@ from crosslane.isa import host_arch
 from crosslane.lanes import lanes_for_host
 from crosslane.manifest import Manifest, manifest_for, manifest_within
 from crosslane.model import Algorithm, Cell, Domain, Implementation, Lane, Mode, Provider, Registry
-from crosslane.names import match_cell, select_cells, unknown_name
+from crosslane.names import match_cell, select_cells
 from crosslane.oracles import load_oracles, oracle_names
 from crosslane.quorum import Member
 from crosslane.registry import cells, cipher_named, implementation_named, mode_named
@@ -139,7 +139,7 @@ def _check_without(registry: Registry, selection: Selection) -> None:
     known = [*(provider.name for provider in registry.providers), *oracle_names(registry.root)]
     for name in selection.without:
         if name not in known:
-            raise unknown_name("provider", name, known, hint="`crosslane list providers` prints all")
+            raise BadInput(f"there is no library {name!r} to leave out: names are {', '.join(known)}; correct the name")
 
 
 def selected_cells(registry: Registry, selection: Selection) -> tuple[list[Cell], list[Lane]]:

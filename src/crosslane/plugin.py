@@ -31,6 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--crosslane-count", type=int, default=None, help="comparisons in each cell")
     group.addoption("--crosslane-seed", default=None, help="any sentence; it decides every case")
     group.addoption("--crosslane-vectors", choices=["all", "own"], default="all", help="all, or corpora's own alone")
+    group.addoption("--crosslane-without", action="append", default=[], help="library to leave out, on purpose")
     group.addoption("--crosslane-impls", action="append", default=[], help="folder of further implementations")
 
 
@@ -84,7 +85,7 @@ def _suite(config: pytest.Config) -> _Suite:
 
     if _SUITE not in config.stash:
         count = config.getoption("--crosslane-count")
-        selection = Selection(tuple(config.getoption("--crosslane-cell")), tuple(config.getoption("--crosslane-lane")))
+        selection = Selection(*(tuple(config.getoption(f"--crosslane-{name}")) for name in ("cell", "lane", "without")))
         try:
             registry = load_registry(
                 data_root(), tuple(Path(folder) for folder in config.getoption("--crosslane-impls"))

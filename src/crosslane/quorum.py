@@ -14,7 +14,7 @@ import numpy as np
 from crosslane.errors import HarnessFault
 from crosslane.execute import Station, execute_unless_declined
 from crosslane.generate import output_lens
-from crosslane.manifest import Manifest
+from crosslane.manifest import POLICY_BITS, Manifest
 from crosslane.wire import Batch, Flag, OpKind, Results, Verdict
 
 __all__ = ["Member", "answer", "case_within", "vote"]
@@ -36,6 +36,9 @@ def case_within(manifest: Manifest, batch: Batch) -> bool:
     case = batch.cases[0]
     way = "decrypt" if case["decrypting"] else "encrypt"
     kinds = batch.ops["kind"]
+    always, known = (_bits(names) for names in (manifest.always_policies, manifest.policies))
+    if int(case["policy"]) & always != always or int(case["policy"]) & ~(always | known):
+        return False
     if way not in manifest.directions or (manifest.tag_lens and int(case["tag_len"]) not in manifest.tag_lens):
         return False
     if (not manifest.clone and bool((kinds == OpKind.CLONE).any())) or (
@@ -43,6 +46,10 @@ def case_within(manifest: Manifest, batch: Batch) -> bool:
     ):
         return False
     return _keys_within(manifest, batch) and _messages_within(manifest, batch)
+
+
+def _bits(policies: Sequence[str]) -> int:
+    return sum(POLICY_BITS[name] for name in policies)
 
 
 def _keys_within(manifest: Manifest, batch: Batch) -> bool:
@@ -61,7 +68,7 @@ def _messages_within(manifest: Manifest, batch: Batch) -> bool:
     for begin, end in zip(begins, [*begins[1:], len(batch.ops)], strict=True):
         ops = batch.ops[begin:end]
         updates = ops[ops["kind"] == OpKind.UPDATE]
-        pieces = updates["in_len"].astype(np.int64)
+        pieces, num_aad = updates["in_len"].astype(np.int64), int((ops["kind"] == OpKind.AAD).sum())
         length = int(pieces.sum())
         least = max(manifest.min_len, manifest.min_len_blocks * manifest.block_len, 0 if manifest.empty else 1)
         fits = (
@@ -70,7 +77,7 @@ def _messages_within(manifest: Manifest, batch: Batch) -> bool:
             and (not manifest.max_len or length <= manifest.max_len)
             and (manifest.partial != "refused" or length % manifest.block_len == 0)
             and (manifest.in_place or not bool((updates["flags"] & Flag.IN_PLACE).any()))
-            and (manifest.split != "none" or len(pieces) <= 1)
+            and (manifest.split != "none" or max(len(pieces), num_aad) <= 1)
             and (manifest.split != "block" or not bool((pieces[:-1] % manifest.block_len).any()))
         )
         if not fits:

@@ -233,11 +233,21 @@ def judge_samples(run: Run, samples: Sequence[Sample], block_len: int, execute: 
     return [(sample, text) for sample, text in judged if text]
 
 
+def _asked(oracle: Oracle, algorithm: Algorithm, message: Message) -> Answer | None:
+    try:
+        return oracle.run(algorithm.mode, algorithm.cipher, message)
+    except Exception as error:
+        raise HarnessFault(
+            f"the library of the oracle {oracle.name} refuses {algorithm} with {len(message.key)} bytes of key and "
+            f"{len(message.data)} of data ({type(error).__name__}: {error}): have its run() return None there"
+        ) from error
+
+
 def judge_by_oracle(oracle: Oracle, algorithm: Algorithm, samples: Sequence[Sample]) -> OracleVerdict:
-    """Hold the samples that lie in an oracle's domain against it."""
+    """Hold the samples that lie in an oracle's domain against it; raises HarnessFault where the library raises."""
     wrong, count = [], 0
     for sample in samples:
-        answer = oracle.run(algorithm.mode, algorithm.cipher, sample.message)
+        answer = _asked(oracle, algorithm, sample.message)
         if answer is None:
             continue
         count += 1
@@ -258,7 +268,8 @@ def _difference(sample: Sample, answer: Answer, who: str = "the Python reference
     elif answer.tag != sample.tag:
         return f"{size}: the tag is {sample.tag.hex()}, {who} gives {answer.tag.hex()}"
     if answer.data != sample.out:
-        at = next(i for i, (a, b) in enumerate(zip(answer.data, sample.out, strict=False)) if a != b)
+        pairs = enumerate(zip(answer.data, sample.out, strict=False))
+        at = next((i for i, (a, b) in pairs if a != b), min(len(answer.data), len(sample.out)))
         return f"{size}: byte {at} of the output differs from {who}"
     if sample.iv is not None and answer.iv and answer.iv != sample.iv:
         return f"{size}: the next iv is {sample.iv.hex()}, {who} gives {answer.iv.hex()}"

@@ -33,12 +33,13 @@ _ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def _legal(manifest: Manifest, lengths: Ints) -> Ints:
-    """Rounds lengths down to what the mode takes."""
-    if manifest.partial == "refused":
-        lengths = lengths // manifest.block_len * manifest.block_len
+    """Rounds lengths down to what the mode takes; where none of them is legal, the least length that is."""
+    step = manifest.block_len if manifest.partial == "refused" else 1
+    lengths = lengths // step * step
     least = max(manifest.min_len_blocks * manifest.block_len, manifest.min_len, 0 if manifest.empty else 1)
     most = manifest.max_len or int(lengths.max(initial=0))
-    return np.unique(lengths[(lengths >= least) & (lengths <= most)])
+    legal = np.unique(lengths[(lengths >= least) & (lengths <= most)])
+    return legal if len(legal) else np.array([-(-least // step) * step])
 
 
 @lru_cache(maxsize=64)
@@ -164,10 +165,11 @@ def steer_pieces(manifest: Manifest, lengths: Ints, num_pieces: Ints, words: U64
     for i in range(4):
         choice = below(words[i], 0, len(table) + 2)
         random_cut = below(words[i], 32, left + 1)
-        if whole:
-            random_cut = random_cut // bs * bs
         cut = np.where(choice < len(table), table[np.minimum(choice, len(table) - 1)], random_cut)
-        cut = np.where(num_pieces > i + 1, np.minimum(cut, left), left)
+        cut = np.minimum(cut, left)
+        if whole:
+            cut = cut // bs * bs
+        cut = np.where(num_pieces > i + 1, cut, left)
         pieces[:, i] = np.where(num_pieces > i, cut, 0)
         left = left - pieces[:, i]
     pieces[:, 4] = left

@@ -143,14 +143,10 @@ static void close_session(void *session)
 static int refusal(gcry_error_t error, int otherwise)
 {
     switch (gcry_err_code(error)) {
-    case GPG_ERR_NO_ERROR:
-        return SUBJECT_OK;
-    case GPG_ERR_WEAK_KEY:
-        return SUBJECT_WEAK_KEY;
-    case GPG_ERR_CHECKSUM:
-        return SUBJECT_BAD_TAG;
-    default:
-        return otherwise;
+    case GPG_ERR_NO_ERROR: return SUBJECT_OK;
+    case GPG_ERR_WEAK_KEY: return SUBJECT_WEAK_KEY;
+    case GPG_ERR_CHECKSUM: return SUBJECT_BAD_TAG;
+    default: return otherwise;
     }
 }
 

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Libraries behind adapters: they agree within the domain they declare, and an adapter that departs is seen."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crosslane import toolchain
+from crosslane.build import build_provider
+from crosslane.client import SharedMemory
+from crosslane.compare import Comparison, compare
+from crosslane.data import data_root
+from crosslane.errors import BadInput, HarnessFault, MissingTool
+from crosslane.execute import CAPACITY, Executor, Station, execute_alone, execute_unless_declined
+from crosslane.isa import host_arch
+from crosslane.lanes import lane_named
+from crosslane.lint import lint
+from crosslane.manifest import Manifest, manifest_within
+from crosslane.model import Algorithm, Domain, Lane, Provider, Registry
+from crosslane.plan import manifest_of
+from crosslane.registry import load_registry, provider_named
+from crosslane.seal import finished_batch
+from crosslane.stations import Stations, programs_for
+from crosslane.wire import Batch, OpKind, Results, Status, Symptom, Watch
+
+NATIVE = f"{host_arch()}_native"
+REGISTRY = load_registry(data_root())
+EVERY = [(provider, domain) for provider in REGISTRY.providers for domain in provider.domains]
+LIBGCRYPT = Path("impls/providers/libgcrypt")
+BLIND = Watch.REGISTERS | Watch.CONTEXT | Watch.PATHS
+
+
+def named(pair: tuple[Provider, Domain]) -> str:
+    provider, domain = pair
+    return f"{domain.mode}({domain.cipher})/{provider.name}"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The oracle and the providers of a tree, in the host's native lane."""
+
+    registry: Registry
+    lane: Lane
+    stations: Stations
+
+    def manifest(self, provider: Provider, domain: Domain, **changes: Any) -> Manifest:
+        algorithm = Algorithm(domain.mode, domain.cipher)
+        manifest = manifest_within(manifest_of(self.registry, algorithm, f"of {provider.name}"), domain)
+        return replace(manifest, **{"sessions_per_batch": 192, **changes})
+
+    def oracle(self, domain: Domain) -> Station:
+        items = self.registry.implementations
+        generic = next(item for item in items if item.cipher == domain.cipher and item.is_generic)
+        return self.stations.of(generic, self.lane, domain.mode)
+
+    def provider(self, provider: Provider, mode: str, cipher: str) -> Station:
+        return self.stations.of_provider(provider, self.lane, mode, cipher)
+
+    def batch(self, manifest: Manifest, domain: Domain, number: int = 0) -> Batch:
+        return finished_batch(manifest, number, lambda batch: execute_alone(self.oracle(domain), batch))
+
+    def run(self, provider: Provider, domain: Domain, batch: Batch) -> tuple[Results, Results]:
+        theirs = execute_alone(self.provider(provider, domain.mode, domain.cipher), batch)
+        return execute_alone(self.oracle(domain), batch), theirs
+
+    def compare(self, provider: Provider, domain: Domain, **changes: Any) -> Comparison:
+        batch = self.batch(self.manifest(provider, domain, **changes), domain)
+        return compare(batch, *self.run(provider, domain, batch))
+
+
+def bench_of(registry: Registry) -> Bench:
+    lane = lane_named(registry.lanes, NATIVE)
+    return Bench(registry, lane, Stations(registry, programs_for(registry, [lane]), require_sandbox=False))
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    return bench_of(REGISTRY)
+
+
+def test_there_are_three_and_each_cipher_is_with_one_of_them() -> None:
+    assert {provider.name for provider in REGISTRY.providers} >= {"libgcrypt", "openssl", "libtomcrypt"}
+    assert {domain.cipher for _, domain in EVERY} == {cipher.name for cipher in REGISTRY.ciphers}
+
+
+@pytest.mark.parametrize("pair", EVERY, ids=named)
+def test_a_library_agrees_within_its_domain(bench: Bench, pair: tuple[Provider, Domain]) -> None:
+    comparison = bench.compare(*pair)
+    assert comparison.departures == ()
+    assert (comparison.num_departed, comparison.not_run) == (0, 0)
+    assert comparison.comparisons == 192 * 8
+
+
+REFUSED = {
+    "key": Status.BAD_KEY_LEN,
+    "iv": Status.BAD_IV_LEN,
+    "tag": Status.BAD_TAG_LEN,
+    "data": Status.BAD_DATA_LEN,
+    "weak": Status.WEAK_KEY,
+}
+
+
+def refusals() -> Iterator[tuple[Provider, Domain, str]]:
+    """One algorithm of each provider for each kind of refusal that it declares."""
+    for provider in REGISTRY.providers:
+        for kind in REFUSED:
+            for domain in provider.domains:
+                if kind in domain.refusals or (kind == "weak" and {*domain.policies, *domain.always_policies}):
+                    yield provider, domain, kind
+                    break
+
+
+@pytest.mark.parametrize(
+    ("provider", "domain", "kind"), [pytest.param(*case, id=f"{named(case[:2])}-{case[2]}") for case in refusals()]
+)
+def test_the_refusals_that_are_declared_come(bench: Bench, provider: Provider, domain: Domain, kind: str) -> None:
+    """Among cases that are to be refused some are, by both alike."""
+    batch = bench.batch(bench.manifest(provider, domain, steering=("refusals",)), domain)
+    ours, theirs = bench.run(provider, domain, batch)
+    assert np.array_equal(ours.statuses, theirs.statuses)
+    assert np.count_nonzero(theirs.statuses == REFUSED[kind]) > 0
+
+
+def test_wrong_tags_are_refused_and_give_no_plaintext(bench: Bench) -> None:
+    for provider, domain in EVERY:
+        if (domain.mode, domain.cipher) not in (("ccm", "aes"), ("gcm", "aes")):
+            continue
+        batch = bench.batch(bench.manifest(provider, domain), domain)
+        ours, theirs = bench.run(provider, domain, batch)
+        assert np.count_nonzero(theirs.statuses == Status.BAD_TAG) > 0
+        assert np.array_equal(ours.out, theirs.out)
+
+
+@pytest.mark.parametrize("provider", REGISTRY.providers, ids=lambda provider: provider.name)
+def test_what_a_library_lacks_is_declined(bench: Bench, provider: Provider) -> None:
+    batch = bench.batch(bench.manifest(provider, provider.domains[0]), provider.domains[0])
+    assert execute_unless_declined(bench.provider(provider, "lrw", "aes"), batch) is None
+    assert execute_unless_declined(bench.provider(provider, "ecb", "rot13"), batch) is None
+
+
+def test_what_cannot_be_watched_is_said(bench: Bench) -> None:
+    provider, domain = EVERY[0]
+    memory = SharedMemory("test-batch", CAPACITY, sealed=True)
+    executor = Executor(bench.provider(provider, domain.mode, domain.cipher), memory)
+    try:
+        shim = executor.open()
+        assert shim.opened.blind == BLIND
+        assert re.fullmatch(rf"{provider.name} [0-9]+\.[0-9.a-z]+", shim.hello.libraries[0])
+    finally:
+        executor.release()
+        memory.close()
+
+
+def test_an_input_outside_the_domain_is_told_apart(bench: Bench) -> None:
+    """An iv that libgcrypt would cut without a word."""
+    provider = provider_named(REGISTRY, "libgcrypt")
+    domain = provider.domain("cbc", "aes")
+    assert domain is not None
+    batch = bench.batch(bench.manifest(provider, domain, refusals=("iv",), steering=("refusals",)), domain)
+    _, theirs = bench.run(provider, domain, batch)
+    assert np.count_nonzero(theirs.statuses == Status.UNSUPPORTED) > 0
+
+
+# ---- adapters with a fault ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of what a build needs, with libgcrypt's adapter to be spoilt."""
+    for name in ("impls", "ci", "conformance"):
+        shutil.copytree(data_root() / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (tmp_path / "impls" / "providers").iterdir():
+        if folder.name != "libgcrypt":
+            shutil.rmtree(folder)
+    return tmp_path
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+_RETURN = "    return refusal(error, SUBJECT_BAD_DATA_LEN);"
+_UPDATE = "    (void)last;\n"
+_SWAP = "    gcry_cipher_close(s->handle);\n    s->handle = handle;\n"
+FAULTS = {
+    "output": (_RETURN, "    dst[len / 2] ^= (uint8_t)(len > 40);\n" + _RETURN),
+    "reject": (_UPDATE, _UPDATE + "    if (len == 48) {\n        return SUBJECT_BAD_DATA_LEN;\n    }\n"),
+    "canary": (_RETURN, "    dst[len] ^= 1;\n" + _RETURN),
+    "input": (_UPDATE, _UPDATE + "    *(uint8_t *)(uintptr_t)src ^= (uint8_t)(len > 0);\n"),
+    "crash": (_UPDATE, _UPDATE + "    if (len == 48) {\n        abort();\n    }\n"),
+    "stale": (_SWAP, "    s->handle = s->handle == NULL ? handle : s->handle;\n"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_wrong_adapter_is_seen(tree: Path, fault: str) -> None:
+    edit(tree / LIBGCRYPT / "adapter.c", *FAULTS[fault])
+    bench = bench_of(load_registry(tree))
+    provider = bench.registry.providers[0]
+    domain = provider.domain("cbc", "sm4")
+    assert domain is not None
+    comparison = bench.compare(provider, domain)
+    symptoms = {departure.symptom for departure in comparison.departures}
+    verdicts = {departure.verdict.name.lower() for departure in comparison.departures}
+    assert comparison.num_departed > 0
+    if fault in ("reject", "crash"):
+        assert fault in verdicts
+    else:
+        wanted = {"canary": Symptom.CANARY, "input": Symptom.INPUT}.get(fault, Symptom.OUTPUT)
+        assert wanted in symptoms
+
+
+def test_a_domain_that_is_too_wide_is_seen(tree: Path) -> None:
+    """The legal differences are differences: without the restriction they show."""
+    edit(tree / LIBGCRYPT / "provider.toml", "key_lens = [0, 4, 8, 12, 16, 20, 24, 28, 32]", "key_lens = [7, 16]")
+    bench = bench_of(load_registry(tree))
+    provider = bench.registry.providers[0]
+    domain = provider.domain("ecb", "serpent")
+    assert domain is not None
+    assert bench.compare(provider, domain).num_departed > 0
+
+
+def test_an_adapter_that_breaks_the_contract_ends_the_run(tree: Path) -> None:
+    edit(tree / LIBGCRYPT / "adapter.c", "    .reinit = reinit,\n", "    .reinit = NULL,\n")
+    edit(
+        tree / LIBGCRYPT / "adapter.c",
+        "static int reinit(void *session)",
+        "int reinit(void *session);\nint reinit(void *session)",
+    )
+    bench = bench_of(load_registry(tree))
+    provider = bench.registry.providers[0]
+    with pytest.raises(HarnessFault, match="the adapter breaks the contract: see struct subject_session"):
+        bench.compare(provider, provider.domains[0])
+
+
+# ---- what is missing or wrong before anything runs ---------------------------------------------------------------
+
+
+def test_a_missing_header_names_the_package() -> None:
+    provider = provider_named(REGISTRY, "libgcrypt")
+    lane = lane_named(REGISTRY.lanes, NATIVE)
+    with pytest.raises(MissingTool) as caught:
+        build_provider(REGISTRY, lane, replace(provider, headers=("nosuchthing.h",)))
+    assert str(caught.value) == (
+        "the header nosuchthing.h is not installed, which the provider libgcrypt needs; install the packages "
+        "libgcrypt20-dev (as root: apt-get install libgcrypt20-dev), or leave it out with --without libgcrypt"
+    )
+
+
+def test_a_missing_library_names_the_package() -> None:
+    provider = provider_named(REGISTRY, "openssl")
+    lane = lane_named(REGISTRY.lanes, NATIVE)
+    with pytest.raises(
+        MissingTool, match=r"the library libnosuchthing\.so is not installed.*apt-get install libssl-dev"
+    ):
+        build_provider(REGISTRY, lane, replace(provider, libraries=("nosuchthing",)))
+
+
+def test_a_library_is_part_of_the_program_s_key() -> None:
+    found = toolchain.find_toolchain(host_arch())
+    both = [
+        toolchain.find_library(found, item.name, headers=item.headers, libraries=item.libraries, packages=item.packages)
+        for item in REGISTRY.providers[:2]
+    ]
+    assert len({found.identity, *(item.identity for item in both)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name = "libgcrypt"', 'name = "gcrypt"', "name is 'gcrypt'; allowed is its folder's name, 'libgcrypt'"),
+        ('title = "', 'colour = "red"\ntitle = "', "unknown key 'colour'; allowed are name, title"),
+        ('packages = ["libgcrypt20-dev"]', "packages = []", "packages is .* needs 1 or more"),
+        ('sources = ["adapter.c"]', 'sources = ["other.c"]', "other.c: the file is missing"),
+        ("[cipher.cast5]", "[cipher.cast6]", r"\[cipher.cast6\]: no such cipher; allowed are aes, cast5"),
+        ("key_lens = [16]", "key_lens = [17]", r"\[cipher.cast5\]: key_lens has 17; allowed are 5, 6"),
+        ('policies = ["weak_subkey"]', 'policies = ["weak"]', "policies has 'weak'; allowed are degenerate"),
+        ('mode = "ecb"', 'mode = "cbc"', r"cbc\(aes\) stands in two tables \[\[algorithm\]\]"),
+        ('mode = "ecb"', 'mode = "pcbc"', "mode has 'pcbc'; allowed are cbc, cbcmac"),
+        ('mode = "ecb"\nciphers = ["aes",', 'mode = "ecb"\nciphers = ["rot13",', "ciphers has 'rot13'; allowed are"),
+        ('mode = "xts"\nciphers = ["aes",', 'mode = "xts"\nciphers = ["cast5",', "blocks have 8 bytes; xts allows 16"),
+        ('mode = "ecb"\n', 'mode = "ecb"\nsplit = "byte"\n', "split is 'byte', finer than the mode's"),
+        ('mode = "cbc"\n', 'mode = "cbc"\niv_lens = [12]\n', "iv_lens has 12; allowed are 16"),
+        ("releases_plaintext = true\n", "", "the key 'releases_plaintext' is missing"),
+        ('refusals = ["key", "data"]', 'refusals = ["keys"]', "refusals has 'keys'; allowed are key, iv, tag, data"),
+        ("observes_iv = false\n", "", "the key 'observes_iv' is missing"),
+        ("[[algorithm]]", "[algorithm]", "malformed TOML"),
+    ],
+)  # fmt: skip
+def test_a_provider_of_another_kind_is_refused(tree: Path, old: str, new: str, message: str) -> None:
+    edit(tree / LIBGCRYPT / "provider.toml", old, new)
+    with pytest.raises(BadInput, match=message):
+        load_registry(tree)
+
+
+def test_a_domain_has_what_mode_and_cipher_say_where_it_says_nothing() -> None:
+    domain = provider_named(REGISTRY, "libgcrypt").domain("ccm", "twofish")
+    assert domain is not None
+    assert domain.key_lens == (16, 32)
+    assert domain.iv_lens == (7, 8, 9, 10, 11, 12, 13)
+    assert (domain.split, domain.min_len, domain.empty, domain.reinit) == ("byte", 0, True, True)
+    assert domain.refusals == ("iv", "tag")  # keys of 24 bytes are ours alone
+    weak = provider_named(REGISTRY, "libgcrypt").domain("cmac", "des3_ede")
+    assert weak is not None
+    assert (weak.policies, weak.always_policies) == (("weak_subkey",), ("weak_subkey",))
+    assert provider_named(REGISTRY, "openssl").domain("xcbc", "aes") is None
+
+
+def test_a_driver_may_not_have_a_provider_s_name(tree: Path) -> None:
+    edit(tree / "impls/ciphers/sm4/generic/impl.toml", 'driver = "sm4-generic"', 'driver = "libgcrypt"')
+    with pytest.raises(BadInput, match="driver 'libgcrypt' is the name of the provider in"):
+        load_registry(tree)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("adapter.c", "PROVIDER_SESSION = {", "OTHER_SESSION = {", "no source defines the session"),
+        ("provider.toml", '"gcrypt.h"', '"gcrypt.h", "gpg-error.h"', "has 'gpg-error.h', which no source includes"),
+        ("adapter.c", "SPDX-License-Identifier", "Licence", "adapter.c: its first 2 lines do not hold"),
+    ],
+)  # fmt: skip
+def test_lint_holds_an_adapter_to_the_contract(tree: Path, file: str, old: str, new: str, message: str) -> None:
+    edit(tree / LIBGCRYPT / file, old, new)
+    assert re.search(message, "\n".join(map(str, lint(tree))))
+
+
+def test_lint_wants_nothing_else_beside_an_adapter(tree: Path) -> None:
+    (tree / LIBGCRYPT / "notes.txt").write_text("")
+    assert "notes.txt: does not belong to a provider" in "\n".join(map(str, lint(tree)))
+
+
+def test_the_last_operation_of_a_message_with_a_tag_is_that_tag(bench: Bench) -> None:
+    """What the shim tells an adapter that wants the tag beforehand relies on it."""
+    provider = provider_named(REGISTRY, "openssl")
+    domain = provider.domain("ccm", "aes")
+    assert domain is not None
+    ops = bench.batch(bench.manifest(provider, domain), domain).ops["kind"]
+    kinds = ops[np.isin(ops, (int(OpKind.SETIV), int(OpKind.TAG)))]
+    assert (kinds[0::2] == OpKind.SETIV).all()
+    assert (kinds[1::2] == OpKind.TAG).all()
