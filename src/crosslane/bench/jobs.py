@@ -113,9 +113,8 @@ def choose_cells(registry: Registry, patterns: Sequence[str], *, host: str | Non
     """Return the cells to measure.
 
     Time is what most people ask for: a pattern takes the cells that run natively, and those under qemu only where it
-    names their lane or where nothing native fits. Without a pattern all native cells are taken. Libraries have cells of
-    their own in ``check``; here ``bench peers`` measures them. Raises ``BadInput``, with the nearest names, for a pattern
-    that fits none.
+    names their lane or where nothing native fits. Without a pattern all native cells are taken. Libraries are left to
+    ``bench peers``. Raises ``BadInput``, with the nearest names, for a pattern that fits none.
     """
     libraries = {provider.name for provider in registry.providers}
     known = [cell for cell in cells(registry, host) if cell.driver not in libraries]

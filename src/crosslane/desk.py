@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is being learned of one cell while its algorithm runs, and how a departure is looked at again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from crosslane import wire
+from crosslane.compare import Departure
+from crosslane.confirm import confirm
+from crosslane.describe import departure_text
+from crosslane.errors import HarnessFault
+from crosslane.execute import Executor, Station, execute_alone
+from crosslane.generate import select_cases
+from crosslane.messages import Hello, Opened
+from crosslane.plan import CellPlan
+from crosslane.quorum import Member, vote
+from crosslane.records import CellResult, Finding, State
+from crosslane.wire import Batch, Results, Symptom, Watch, class_name
+
+__all__ = ["Desk", "Notify", "confirm_departure", "open_desk", "result_of", "start_desk"]
+
+Notify = Callable[[int], None]
+"""Told how many comparisons were just made."""
+
+MAX_CONFIRMED = 48
+"""Departures of one kind that are replayed for one cell; further ones are counted as more of the same."""
+
+
+@dataclass
+class Desk:
+    """What is being learned of one cell while its algorithm runs."""
+
+    plan: CellPlan
+    executor: Executor
+    quorum: tuple[Member, ...] = ()
+    state: State = "not_run"
+    reason: str = ""
+    hello: Hello | None = None
+    opened: Opened | None = None
+    comparisons: int = 0
+    num_vectors: int = 0
+    num_departed: int = 0
+    num_sampled: int = 0
+    judged_by: dict[str, int] = field(default_factory=dict)
+    not_run: int = 0
+    findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
+    confirmed: dict[tuple[object, ...], int] = field(default_factory=dict)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the subject was opened and nothing has broken since."""
+        return self.state == "ran"
+
+    def fail(self, fault: HarnessFault) -> None:
+        """The suite's own machinery failed for this cell: void, whatever was found before stays."""
+        self.state, self.reason = "void", str(fault)
+        self.executor.close()
+
+
+def open_desk(desk: Desk, block_len: int) -> None:
+    """Start the subject and note what it says of itself; void where it is not what the cipher's metadata says."""
+    try:
+        shim = desk.executor.open()
+    except HarnessFault as fault:
+        desk.fail(fault)
+        return
+    if not shim.opened.declined and shim.opened.block_len != block_len:
+        desk.fail(
+            HarnessFault(
+                f"{desk.plan.station.symbol} says block_len {shim.opened.block_len}, but cipher.toml says {block_len}: "
+                "correct its struct subject_leaf"
+            )
+        )
+        return
+    desk.hello, desk.opened = shim.hello, shim.opened
+    desk.state = "declined" if shim.opened.declined else "ran"
+    if shim.opened.declined:
+        desk.executor.close()
+
+
+def start_desk(desk: Desk, batch: Batch) -> bool:
+    """Begin a whole batch; False, and the cell void, where that fails."""
+    try:
+        desk.executor.start(batch, len(batch))
+    except HarnessFault as fault:
+        desk.fail(fault)
+        return False
+    return True
+
+
+def confirm_departure(
+    desk: Desk,
+    batch: Batch,
+    departure: Departure,
+    oracle: Station | tuple[Batch, Results],
+    name: Callable[[int], str],
+) -> None:
+    """Look at a departure again and keep it; ``name`` gives the id of a case of ``batch``."""
+    key = departure.key
+    desk.confirmed[key] = desk.confirmed.get(key, 0) + 1
+    if desk.confirmed[key] > MAX_CONFIRMED:
+        _count(desk, key)
+        return
+    try:
+        seen, repeats = confirm(batch, departure, desk.plan.station, oracle)
+    except HarnessFault as fault:
+        desk.fail(fault)
+        return
+    found_key = (*seen.key, repeats)
+    if found_key in desk.findings:
+        _count(desk, found_key)
+        return
+    text = departure_text(batch, seen, desk.plan.arch)
+    quorum = _ask(desk, batch, seen, oracle) if repeats == "alone" and isinstance(oracle, Station) else ""
+    desk.findings[found_key] = Finding(
+        name(seen.case), seen.verdict.name.lower(), seen.symptom.name.lower(), repeats, 1, text, quorum
+    )
+
+
+def _ask(desk: Desk, batch: Batch, seen: Departure, oracle: Station) -> str:
+    """What the libraries say of a case whose answers differ; nothing where it is about more than answers."""
+    members = [member for member in desk.quorum if member.station != desk.plan.station]
+    if not members or seen.symptom not in (Symptom.OUTPUT, Symptom.IV):
+        return ""
+    one = select_cases(batch, np.array([seen.case]))
+    try:
+        generic = execute_alone(oracle, one, watch=Watch(0))
+        return vote(one, generic, execute_alone(desk.plan.station, one), members)
+    except HarnessFault:
+        return ""  # the replay that confirmed the departure worked; this one is only about who else agrees
+
+
+def _count(desk: Desk, key: tuple[object, ...]) -> None:
+    for found_key, finding in desk.findings.items():
+        if found_key[:3] == key[:3]:
+            desk.findings[found_key] = Finding(**{**vars(finding), "count": finding.count + 1})
+            return
+
+
+def result_of(desk: Desk) -> CellResult:
+    """All that was learned, as plain data."""
+    hello, opened = desk.hello, desk.opened
+    taken = desk.executor.taken
+    expected = desk.plan.paths
+    names = opened.paths if opened else ()
+    paths = {
+        name: tuple(class_name(c) for c in range(wire.NUM_CLASSES) if taken[c] >> bit & 1)
+        for bit, name in enumerate(names)
+        if name in expected or any(taken[c] >> bit & 1 for c in range(wire.NUM_CLASSES))
+    }
+    watchers = {"layout", "canary", "registers", "context", "paths"}
+    blind = {str(watch.name).lower() for watch in opened.blind} if opened else set()
+    return CellResult(
+        cell=str(desk.plan.cell),
+        state=desk.state,
+        reason=desk.reason,
+        comparisons=desk.comparisons,
+        wanted=0 if desk.state == "declined" else desk.plan.comparisons,
+        skipped=desk.not_run,
+        num_vectors=desk.num_vectors,
+        num_departed=desk.num_departed,
+        num_sampled=desk.num_sampled,
+        judged_by=desk.judged_by,
+        findings=tuple(desk.findings.values()),
+        needed_features=desk.plan.needed_features,
+        cpu_features=tuple(sorted(hello.features)) if hello else (),
+        declared_paths=expected,
+        paths=paths,
+        unwatched=tuple(sorted(watchers - hello.watchers | blind)) if hello else (),
+        cpu_s=desk.executor.cpu_ns / 1e9,
+        provider=desk.plan.provider,
+    )

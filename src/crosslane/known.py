@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Published answers: vectors as sessions, chained vectors, and judges in Python for sampled cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crosslane import wire
+from crosslane.chains import chains_of, run_chain
+from crosslane.client import SharedMemory
+from crosslane.compare import compare
+from crosslane.desk import Desk, Notify, confirm_departure, start_desk
+from crosslane.directed import DirectedBatch, select_directed, vector_batch
+from crosslane.errors import HarnessFault
+from crosslane.execute import CAPACITY, Executor
+from crosslane.manifest import CaseId
+from crosslane.oracles import load_oracles
+from crosslane.plan import AlgorithmPlan
+from crosslane.records import Finding
+from crosslane.refcheck import Sample, judge_by_oracle, judge_samples, load_reference
+from crosslane.wire import Batch, Results, Status, Watch
+
+__all__ = ["judge_in_python", "run_chains", "run_vectors"]
+
+
+def run_vectors(
+    plan: AlgorithmPlan, desks: list[Desk], oracle: Executor, memory: SharedMemory, notify: Notify
+) -> list[str]:
+    """All vectors everywhere, those of very many iterations only where the full grids run; returns notes on these."""
+    notes = []
+    for long in (False, True):
+        directed = _possible(
+            vector_batch(plan.vectors, plan.manifest, bounded=plan.bounded, long=long), plan, oracle, memory
+        )
+        if not len(directed.batch):
+            continue
+        wire.encode_batch_into(directed.batch, memory.view)
+        chosen = [desk for desk in desks if desk.alive and (desk.plan.full or not long)]
+        started = [desk for desk in chosen if start_desk(desk, directed.batch)]
+        for desk in started:
+            try:
+                _judge_vectors(desk, directed, desk.executor.finish())
+                notify(len(directed.batch))
+            except HarnessFault as fault:
+                desk.fail(fault)
+        names = {name.rpartition(":")[0] for name in directed.names}
+        notes += [_left_out(name, desks, chosen) for name in sorted(names) if long]
+    return [note for note in notes if note]
+
+
+def _possible(directed: DirectedBatch, plan: AlgorithmPlan, oracle: Executor, memory: SharedMemory) -> DirectedBatch:
+    """Without the vectors whose key a policy refuses that is always in force: generic says which those are."""
+    if not plan.manifest.always_policies or not len(directed.batch):
+        return directed
+    wire.encode_batch_into(directed.batch, memory.view)
+    oracle.start(directed.batch, len(directed.batch))
+    refused = oracle.finish().statuses == Status.WEAK_KEY
+    owner = np.repeat(np.arange(len(directed.batch)), directed.batch.cases["num_ops"].astype(np.int64))
+    left = np.setdiff1d(np.arange(len(directed.batch)), owner[refused])
+    return select_directed(directed, left)
+
+
+def _left_out(name: str, desks: list[Desk], chosen: list[Desk]) -> str:
+    """Says in which lanes a vector does not run, or nothing where it runs in all."""
+    ran = {id(desk) for desk in chosen}
+    lanes = sorted({desk.plan.cell.lane for desk in desks if desk.state == "ran" and id(desk) not in ran})
+    return f"the vector {name} takes an emulator too long and does not run in {', '.join(lanes)}" if lanes else ""
+
+
+def run_chains(plan: AlgorithmPlan, desks: list[Desk], memory: SharedMemory, notify: Notify) -> list[str]:
+    """Chained vectors, natively: their millions of steps would take an emulator longer than all the rest of a run."""
+    chains = chains_of(plan.vectors, str(plan.algorithm))
+    for chain in chains:
+        for desk in desks:
+            if not desk.alive or not desk.plan.native:
+                continue
+            try:
+                wrong = run_chain(chain, desk.executor, memory)
+            except HarnessFault as fault:
+                desk.fail(fault)
+                continue
+            desk.comparisons += 1
+            desk.num_vectors += 1
+            notify(1)
+            if wrong:
+                desk.num_departed += 1
+                finding = Finding(f"{chain.name}:chain", "disagree", "output", "alone", 1, wrong)
+                desk.findings[(chain.name,)] = finding
+    native = [desk for desk in desks if desk.plan.native]
+    return [note for chain in chains if (note := _left_out(chain.name, desks, native))]
+
+
+def _judge_vectors(desk: Desk, directed: DirectedBatch, results: Results) -> None:
+    found = compare(directed.batch, directed.expected, results)
+    desk.comparisons += found.comparisons
+    desk.num_vectors += found.comparisons
+    desk.num_departed += found.num_departed
+    desk.not_run += found.not_run
+    for departure in found.departures:
+        one = select_directed(directed, np.array([departure.case]))
+        confirm_departure(desk, directed.batch, departure, (one.batch, one.expected), directed.names.__getitem__)
+
+
+def judge_in_python(plan: AlgorithmPlan, desks: list[Desk], samples: list[Sample]) -> None:
+    """Hold generic's sampled answers against the Python reference; the native cell of generic answers for them."""
+    owners = [desk for desk in desks if desk.plan.station == plan.oracle and desk.alive]
+    if not owners or not samples:
+        return
+    memory = SharedMemory("crosslane-blocks", CAPACITY, sealed=True)
+    executor = Executor(plan.blocks, memory, watch=Watch(0))
+
+    def execute(batch: Batch) -> Results:
+        wire.encode_batch_into(batch, memory.view)
+        executor.start(batch, len(batch))
+        return executor.finish()
+
+    try:
+        wrong = judge_samples(load_reference(plan.reference), samples, plan.manifest.block_len, execute)
+    finally:
+        executor.release()
+        memory.close()
+    owners[0].num_sampled = len(samples)
+    _keep(plan, owners[0], "reference", wrong)
+    for oracle in load_oracles(plan.root, plan.without):
+        verdict = judge_by_oracle(oracle, plan.algorithm, samples)
+        if verdict.count:
+            owners[0].judged_by[oracle.name] = verdict.count
+        _keep(plan, owners[0], oracle.name, verdict.wrong)
+
+
+def _keep(plan: AlgorithmPlan, desk: Desk, judge: str, wrong: Sequence[tuple[Sample, str]]) -> None:
+    """Samples in which generic departs from a judge in Python, as one finding."""
+    desk.num_departed += len(wrong)
+    for sample, text in wrong[:1]:
+        case_id = str(CaseId(plan.manifest.digest, sample.batch, sample.case))
+        desk.findings[judge,] = Finding(case_id, "disagree", "output", "alone", len(wrong), text)
