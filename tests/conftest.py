@@ -213,7 +213,7 @@ def make_cell() -> Callable[..., CellResult]:
     def make(**changes: Any) -> CellResult:
         facts: dict[str, Any] = {
             "cell": "ctr(toy)/toy-avx2-x86_64@x86_64_native", "state": "ran", "reason": "", "comparisons": 648,
-            "wanted": 640, "skipped": 0, "num_vectors": 8, "num_departed": 0, "num_sampled": 8, "findings": (),
+            "wanted": 640, "skipped": 0, "num_vectors": 8, "num_departed": 0, "num_sampled": 0, "findings": (),
             "needed_features": ("avx2",), "cpu_features": ("avx", "avx2"), "declared_paths": ("1way", "wrap"),
             "paths": {"1way": ("1", "2-3+"), "wrap": ("8-15",)}, "unwatched": (), "cpu_s": 0.5,
         }  # fmt: skip

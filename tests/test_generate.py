@@ -10,10 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from crosslane import steer
 from crosslane.generate import generate_batch, output_lens, select_cases
-from crosslane.manifest import Manifest
+from crosslane.manifest import Manifest, manifest_within
+from crosslane.model import Domain
+from crosslane.quorum import case_within
 from crosslane.wire import Batch, Edge, Flag, OpKind, batch_len, decode_batch, encode_batch_into
 
 MakeManifest = Callable[..., Manifest]
@@ -255,6 +259,92 @@ def test_nothing_illegal_is_asked_unless_to_be_refused(of_mode: MakeManifest, na
 
 def test_a_mode_with_one_direction_is_never_turned_round(of_mode: MakeManifest) -> None:
     assert not generate_batch(of_mode("ctr", directions=("encrypt",)), 0).cases["decrypting"].any()
+
+
+# --- within the domain of a library ---
+
+
+def some_of(values: tuple[Any, ...]) -> st.SearchStrategy[tuple[Any, ...]]:
+    """At least one of the values, where there are any, in their order."""
+    if not values:
+        return st.just(())
+    chosen = st.sets(st.sampled_from(values), min_size=1)
+    return chosen.map(lambda some: tuple(value for value in values if value in some))
+
+
+def any_of(values: tuple[Any, ...]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.just(()) | some_of(values)
+
+
+@st.composite
+def domains(draw: st.DrawFn, manifest: Manifest) -> Domain:
+    """What a library might have of a manifest's algorithm; at least one block of data is always legal."""
+    bs, flag = manifest.block_len, st.booleans()
+    splits = ("none", "block", "byte")
+    min_len = draw(st.sampled_from([0, manifest.min_len_blocks * bs, bs, 5 * bs, 100 * bs]))
+    return Domain(
+        mode="", cipher="", directions=draw(some_of(manifest.directions)), key_lens=draw(some_of(manifest.key_lens)),
+        iv_lens=draw(some_of(manifest.iv_lens)), tag_lens=draw(some_of(manifest.tag_lens)),
+        split=draw(st.sampled_from(splits[: splits.index(manifest.split) + 1])), min_len=min_len,
+        max_len=draw(st.just(0) | st.integers(max(min_len, bs), 200 * bs)), empty=draw(flag), equal_keys=draw(flag),
+        policies=draw(any_of(manifest.policies)), always_policies=draw(any_of(manifest.policies)), refusals=(),
+        observes_iv=draw(flag), releases_plaintext=False, clone=draw(flag), reinit=draw(flag), in_place=draw(flag),
+    )  # fmt: skip
+
+
+def bounded(of_mode: MakeManifest, name: str, data: st.DataObject, **changes: Any) -> Manifest:
+    manifest = of_mode(name, sessions_per_batch=32, **changes)
+    return manifest_within(manifest, data.draw(domains(manifest)))
+
+
+any_domain = settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@any_domain
+@given(data=st.data(), number=st.integers(0, 3))
+def test_no_case_leaves_the_domain(of_mode: MakeManifest, name: str, data: st.DataObject, number: int) -> None:
+    manifest = bounded(of_mode, name, data)
+    batch = generate_batch(manifest, number)
+    decode_batch(encoded(batch))
+    for index in range(len(batch)):
+        assert case_within(manifest, select_cases(batch, np.array([index]))), index
+    observed = (batch.ops["flags"] & Flag.OBSERVE_IV) != 0
+    assert observed.any() == (manifest.iv_out != "none" and bool((batch.ops["kind"] == OpKind.UPDATE).any()))
+
+
+@pytest.mark.parametrize("refusal", ["key", "iv", "tag", "data"])
+@pytest.mark.parametrize("name", ["cbc", "ctr", "xts", "cmac", "gcm"])
+@any_domain
+@given(data=st.data())
+def test_only_lengths_that_a_library_refuses_itself_are_illegal(
+    of_mode: MakeManifest, name: str, refusal: str, data: st.DataObject
+) -> None:
+    """Cured of that one kind of illegal length, every case lies in the domain."""
+    manifest = replace(bounded(of_mode, name, data, steering=("refusals",)), refusals=(refusal,))
+    batch = generate_batch(manifest, 0)
+    cures: dict[str, dict[str, Any]] = {
+        "key": {"key_lens": tuple(range(256)), "num_keys": 1, "key_extra_len": 0},
+        "iv": {"iv_lens": tuple(range(256))},
+        "tag": {"tag_lens": tuple(range(256)) if manifest.tag_lens else ()},
+        "data": {"partial": "anywhere", "min_len": 0, "max_len": 0, "min_len_blocks": 0, "empty": True},
+    }
+    cured = replace(manifest, **cures[refusal])
+    for index in range(len(batch)):
+        assert case_within(cured, select_cases(batch, np.array([index]))), index
+
+
+def test_like_keys_are_made_unlike_whatever_their_length(of_mode: MakeManifest) -> None:
+    """Illegal keys of odd lengths have no halves."""
+    manifest = of_mode("xts", equal_keys=False, steering=("refusals",))
+    for number in range(8):
+        batch = generate_batch(manifest, number)
+        keys = batch.ops[batch.ops["kind"] == OpKind.SETKEY]
+        for start, length in keys[["in_off", "in_len"]].tolist():
+            key = batch.blob[start : start + length].tobytes()
+            assert not length or key[: length // 2] != key[length // 2 :]
 
 
 # --- what the first five batches, which every gate runs, must hold ---

@@ -19,10 +19,11 @@ from crosslane.manifest import (
     CaseId,
     Manifest,
     manifest_for,
+    manifest_within,
     parse_case_id,
     parse_manifest,
 )
-from crosslane.model import Cipher, Implementation, Mode
+from crosslane.model import Cipher, Domain, Implementation, Mode
 
 MakeManifest = Callable[..., Manifest]
 
@@ -51,6 +52,40 @@ def test_a_manifest_holds_the_facts_of_cipher_mode_and_the_widest_implementation
         sessions_per_batch=1024, messages_per_session=8, steering=STEERING,
     )  # fmt: skip
     assert manifest.messages_per_batch == 8192
+
+
+# Different from CIPHER and MODE in every field that a manifest takes.
+DOMAIN = Domain(
+    mode="lrw", cipher="toy", directions=("decrypt",), key_lens=(16,), iv_lens=(12,), tag_lens=(4,), split="none",
+    min_len=16, max_len=64, empty=False, equal_keys=False, policies=(), always_policies=("degenerate",),
+    refusals=("iv",), observes_iv=False, releases_plaintext=True, clone=False, reinit=False, in_place=False,
+)  # fmt: skip
+BOUNDED = (
+    "key_lens", "policies", "always_policies", "split", "iv_lens", "directions", "tag_lens", "min_len", "max_len",
+    "empty", "in_place", "clone", "reinit", "equal_keys", "refusals",
+)  # fmt: skip
+
+
+def test_a_bounded_manifest_takes_from_the_domain_what_a_library_computes_and_shows() -> None:
+    manifest = manifest_for(CIPHER, MODE, [implementation("generic", 1)], "a seed")
+    bounded = manifest_within(manifest, DOMAIN)
+    for name in BOUNDED:
+        assert getattr(bounded, name) == getattr(DOMAIN, name) != getattr(manifest, name)
+    rest = {field.name for field in fields(Manifest)} - {*BOUNDED, "iv_out"}
+    assert all(getattr(bounded, name) == getattr(manifest, name) for name in rest)
+    assert bounded.digest != manifest.digest
+    assert parse_manifest(bounded.to_json(), "here") == bounded
+    assert manifest_within(bounded, DOMAIN) == bounded
+
+
+@pytest.mark.parametrize(
+    ("iv_out", "observes", "bounded"),
+    [("next", True, "next"), ("next_whole", True, "next_whole"), ("none", True, "none"), ("next", False, "none")],
+)
+def test_the_running_iv_is_compared_where_mode_and_library_show_it(
+    make_manifest: MakeManifest, iv_out: str, observes: bool, bounded: str
+) -> None:
+    assert manifest_within(make_manifest(iv_out=iv_out), replace(DOMAIN, observes_iv=observes)).iv_out == bounded
 
 
 def test_the_digest_is_that_of_the_canonical_text(make_manifest: MakeManifest) -> None:
@@ -121,6 +156,11 @@ def changed(manifest: Manifest, **changes: Any) -> str:
         ({"policies": ["none"]}, "policies = .* allowed are degenerate, weak_subkey"),
         ({"steering": ["luck"]}, "steering = .* allowed are counters"),
         ({"steering": []}, "steering is empty"),
+        ({"max_len": -1}, "max_len = -1, allowed are 0 to"),
+        ({"empty": 0}, "empty = 0 is no bool"),
+        ({"equal_keys": "no"}, "equal_keys = 'no' is no bool"),
+        ({"always_policies": ["some"]}, "always_policies = .* allowed are degenerate, weak_subkey"),
+        ({"refusals": ["aad"]}, "refusals = .* allowed are key, iv, tag, data"),
     ],
 )
 def test_a_manifest_that_no_check_wrote_is_refused(

@@ -82,7 +82,7 @@ def test_a_finding_is_told_once_with_the_command_that_shows_it_again(make_cell: 
     cell = make_cell(num_departed=2, findings=(FOUND,), judgements=judged)
     lines = report(cell, impls=("their/folder",))
     assert lines[3:6] == [
-        f"{CELL}: disagree, output, repeats alone; 2 cases depart alike: byte 5 of the [red] output differs",
+        f"{CELL}: disagree, output, repeats alone; at least 2 cases depart alike: byte 5 of the [red] output differs",
         f"    see it again: crosslane repro 0123456789abcdef-3-17 --cell '{CELL}' --impls 'their/folder'",
         f"{CELL}: paths: no case took the declared path tail",
     ]
@@ -150,3 +150,13 @@ def test_a_layer_of_the_sandbox_that_is_missing_is_said(make_cell: MakeCell) -> 
 
 def test_notes_of_the_run_are_passed_on(make_cell: MakeCell) -> None:
     assert "note: vectors of [x]: not installed" in report(make_cell(), notes=("vectors of [x]: not installed",))
+
+
+def test_what_no_library_agreed_with_is_said(make_cell: MakeCell) -> None:
+    rests = "rests on the Python reference alone, no library agreed with it in this run: ctr(toy)"
+    with_vectors = "rests on vectors and the Python reference, no library agreed with it in this run: ctr(toy)"
+    alone = report(make_cell(num_sampled=9, num_vectors=0))
+    assert rests in alone
+    assert with_vectors in report(make_cell(num_sampled=9, num_vectors=2))
+    agreed = report(make_cell(num_sampled=9, judged_by={"a library": 5}))
+    assert not any(line.startswith("rests on") for line in agreed)

@@ -17,6 +17,7 @@ from crosslane.checks import load_checks
 from crosslane.isa import host_arch
 from crosslane.model import Registry
 from crosslane.plan import Counts, RunPlan, Selection, make_plans, selected_cells
+from crosslane.pss import PeakMemory
 from crosslane.records import AlgorithmResult
 from crosslane.report import print_report
 from crosslane.results import RESULT_VERSION, RunResult, exit_status, write_json
@@ -60,11 +61,13 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
     )
     campaign.keep_manifests(plans.algorithms)
     begun = time.monotonic()
+    memory = PeakMemory()
     try:
-        results = _run(job, plans, console)
+        with memory:
+            results = _run(job, plans, console)
     except campaign.Interrupted as stopped:
         partial = campaign.with_judgements(stopped.progress.finished, checks)
-        done = assemble(job, plans, notes, partial, time.monotonic() - begun)
+        done = assemble(job, plans, notes, partial, time.monotonic() - begun, memory.peak)
         if partial:
             print_report(done, console, impls=impls)
         if json_file is not None:
@@ -76,7 +79,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
         )
         return 130
     judged = campaign.with_judgements(results, checks)
-    result = assemble(job, plans, notes, judged, time.monotonic() - begun)
+    result = assemble(job, plans, notes, judged, time.monotonic() - begun, memory.peak)
     print_report(result, console, impls=impls)
     if json_file is not None:
         write_json(result, json_file)
@@ -84,7 +87,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
 
 
 def assemble(
-    job: Job, plans: RunPlan, notes: tuple[str, ...], algorithms: list[AlgorithmResult], took_s: float
+    job: Job, plans: RunPlan, notes: tuple[str, ...], algorithms: list[AlgorithmResult], took_s: float, peak_pss: int
 ) -> RunResult:
     """The run's results with what they were made by."""
     return RunResult(
@@ -98,6 +101,7 @@ def assemble(
         algorithms=tuple(algorithms),
         took_s=took_s,
         cpu_s=sum(algorithm.cpu_s for algorithm in algorithms),
+        peak_pss=peak_pss,
     )
 
 

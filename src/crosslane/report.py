@@ -150,5 +150,6 @@ def _totals(result: RunResult) -> str:
     rate = result.comparisons / result.took_s if result.took_s else 0.0
     return (
         f"{len(cells)} cells: {verdicts}; {result.comparisons:,} comparisons in {result.took_s:.1f} s "
-        f"({rate:,.0f} a second; per cell that ran at least {least:,}, median {median:,.0f}); seed {result.seed!r}"
+        f"({rate:,.0f} a second; per cell that ran at least {least:,}, median {median:,.0f}; "
+        f"{result.cpu_s:.0f} s of CPU, at most {result.peak_pss >> 20} MiB of memory); seed {result.seed!r}"
     )

@@ -22,7 +22,8 @@ RESULT_VERSION = 1
 
 @dataclass(frozen=True)
 class RunResult:
-    """All that one run learned. ``took_s`` is wall time, ``cpu_s`` CPU time of the whole process tree."""
+    """All that one run learned. ``took_s`` is wall time, ``cpu_s`` CPU time and
+    ``peak_pss`` the most memory in bytes of the whole process tree."""
 
     version: int
     revision: str
@@ -34,6 +35,7 @@ class RunResult:
     algorithms: tuple[AlgorithmResult, ...]
     took_s: float
     cpu_s: float
+    peak_pss: int = 0
 
     def cells(self) -> Iterator[CellResult]:
         """Every cell, in the order of the plans."""
