@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 __all__ = [
@@ -126,7 +127,7 @@ def needs(architecture: str) -> tuple[Need, ...]:
         *(need for packages in PORTABLE_PACKAGES for need in _portable_needs(*packages)),
         Need("qemu-user", "runs the emulated lanes", lambda: all(map(_has_emulator, EMULATORS))),
         *(
-            Need(package, f"the library {name}, an independent judge", lambda header=header: _has_header(header))
+            Need(package, f"the library {name}, an independent judge", partial(_has_header, header))
             for name, header, package in LIBRARIES
         ),
         Need("linux-source", "the kernel's test vectors", _has_kernel_source),

@@ -63,8 +63,8 @@ def test_a_green_run_is_a_table_and_the_totals(make_cell: MakeCell) -> None:
     assert lines[2].split() == ["ecb(toy)/toy-generic@x86_64_native", "agreed", "1,352", "-", "-"]
     assert not lines[3]
     assert lines[4] == (
-        "2 cells: 2 agreed; 2,000 comparisons in 2.0 s (1,000 a second; per cell that ran at least 648, median 1,000; 1 s of CPU, at most 0 MiB of memory); "
-        "seed 'a seed'"
+        "2 cells: 2 agreed; 2,000 comparisons in 2.0 s (1,000 a second; per cell that ran at least 648, median 1,000; "
+        "1 s of CPU, at most 0 MiB of memory); seed 'a seed'"
     )
     assert len(lines) == 5
 

@@ -10,28 +10,28 @@
 #define CROSSLANE_SUBJECT_PATH_H
 
 #if defined(__x86_64__)
-#define SUBJECT_PATH(name)                                                                                             \
-    __asm__ volatile("1: nop\n\t"                                                                                      \
-                     ".pushsection crosslane_paths, \"a\", @progbits\n\t"                                              \
-                     ".balign 4\n\t"                                                                                   \
-                     "2: .long 1b - 2b\n\t"                                                                            \
-                     ".long 3f - 2b\n\t"                                                                               \
-                     ".popsection\n\t"                                                                                 \
-                     ".pushsection .rodata.crosslane_path_names, \"a\", @progbits\n\t"                                 \
-                     "3: .asciz \"" SUBJECT_NAME ":" name "\"\n\t"                                                                      \
-                     ".popsection" ::                                                                                  \
+#define SUBJECT_PATH(name)                                                             \
+    __asm__ volatile("1: nop\n\t"                                                      \
+                     ".pushsection crosslane_paths, \"a\", @progbits\n\t"              \
+                     ".balign 4\n\t"                                                   \
+                     "2: .long 1b - 2b\n\t"                                            \
+                     ".long 3f - 2b\n\t"                                               \
+                     ".popsection\n\t"                                                 \
+                     ".pushsection .rodata.crosslane_path_names, \"a\", @progbits\n\t" \
+                     "3: .asciz \"" SUBJECT_NAME ":" name "\"\n\t"                     \
+                     ".popsection" ::                                                  \
                          : "memory")
 #elif defined(__aarch64__)
-#define SUBJECT_PATH(name)                                                                                             \
-    __asm__ volatile("1: nop\n\t"                                                                                      \
-                     ".pushsection crosslane_paths, \"a\", %%progbits\n\t"                                             \
-                     ".balign 4\n\t"                                                                                   \
-                     "2: .word 1b - 2b\n\t"                                                                            \
-                     ".word 3f - 2b\n\t"                                                                               \
-                     ".popsection\n\t"                                                                                 \
-                     ".pushsection .rodata.crosslane_path_names, \"a\", %%progbits\n\t"                                \
-                     "3: .asciz \"" SUBJECT_NAME ":" name "\"\n\t"                                                                      \
-                     ".popsection" ::                                                                                  \
+#define SUBJECT_PATH(name)                                                              \
+    __asm__ volatile("1: nop\n\t"                                                       \
+                     ".pushsection crosslane_paths, \"a\", %%progbits\n\t"              \
+                     ".balign 4\n\t"                                                    \
+                     "2: .word 1b - 2b\n\t"                                             \
+                     ".word 3f - 2b\n\t"                                                \
+                     ".popsection\n\t"                                                  \
+                     ".pushsection .rodata.crosslane_path_names, \"a\", %%progbits\n\t" \
+                     "3: .asciz \"" SUBJECT_NAME ":" name "\"\n\t"                      \
+                     ".popsection" ::                                                   \
                          : "memory")
 #else
 #define SUBJECT_PATH(name) ((void)0)

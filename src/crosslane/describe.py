@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from crosslane.compare import Departure
 from crosslane.wire import Batch, Buffer, Edge, Flag, OpKind, Status, Symptom, Verdict
 
-__all__ = ["departure_text", "session_lines"]
+__all__ = ["departure_text", "register_names", "session_lines"]
 
 _X86_REGISTERS = ("rbx", "rbp", "r12", "r13", "r14", "r15", "rsp", "DF", "MXCSR", "x87 control word", "x87 stack")
 _ARM_REGISTERS = (*(f"x{i}" for i in range(19, 30)), *(f"d{i}" for i in range(8, 16)), "sp", "FPCR")
@@ -36,7 +36,8 @@ def _op_name(batch: Batch, case: int, op: int) -> str:
     return f"update {number} of message {message} ({int(ops[-1]['in_len'])} bytes{place})"
 
 
-def _register_names(mask: int, arch: str) -> str:
+def register_names(mask: int, arch: str) -> str:
+    """The registers of a bit set, as the architecture calls them, with commas."""
     names = _X86_REGISTERS if arch == "x86_64" else _ARM_REGISTERS
     return ", ".join(name for bit, name in enumerate(names) if mask >> bit & 1)
 
@@ -87,7 +88,7 @@ def _watched_text(departure: Departure, where: str, arch: str) -> str:
     if departure.symptom is Symptom.CONTEXT:
         return f"byte {departure.offset} of {buffer} changed outside an accepted setkey"
     if departure.symptom is Symptom.ABI:
-        return f"{where} does not keep {_register_names(departure.registers, arch)}"
+        return f"{where} does not keep {register_names(departure.registers, arch)}"
     return f"{where} departs: {departure.verdict.name.lower()}, {departure.symptom.name.lower()}"
 
 

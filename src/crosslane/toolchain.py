@@ -22,6 +22,7 @@ __all__ = [
     "find_qemu",
     "find_toolchain",
     "packages_for",
+    "revision_of",
     "runner_command",
     "versions",
 ]
@@ -199,3 +200,15 @@ def versions(lane: Lane) -> dict[str, str]:
     if lane.runner == "qemu":
         found["qemu"] = _first_line([find_qemu(lane.arch), "--version"])
     return found
+
+
+def revision_of(root: Path) -> str:
+    """The checkout's revision, or empty where there is none."""
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "HEAD"],  # noqa: S607 - the user's git
+            capture_output=True, text=True, timeout=10, check=False,
+        )  # fmt: skip
+    except OSError:
+        return ""
+    return answer.stdout.strip() if answer.returncode == 0 else ""
