@@ -82,6 +82,16 @@ def by_item(lines: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def places(lines: Sequence[str]) -> dict[str, set[str]]:
+    """The workers that each algorithm's items ran on."""
+    found: dict[str, set[str]] = {}
+    for line in lines:
+        ran = re.match(r"\[(gw\d+)\].*::test_cell\[(.*?)/", line)
+        if ran:
+            found.setdefault(ran[2], set()).add(ran[1])
+    return found
+
+
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ended, dict[str, Any]]:
     """``crosslane check`` of the same cells, and its results by cell."""
@@ -103,6 +113,10 @@ def test_pytest_says_what_check_says(checked: tuple[Ended, dict[str, Any]], work
     judged = {f"{name}-{item['check']}" for name, cell in cells.items() for item in cell["judgements"]}
     assert by_item(ended.lines) == dict.fromkeys(judged, "PASSED")
     assert len(judged) == NUM_CHECKS * len(CELLS)
+    ran_on = places(ended.lines)
+    assert set(ran_on) == ({CTR, "ecb(sm4)"} if workers else set())
+    assert all(len(some) == 1 for some in ran_on.values())
+    assert len(set.union(set(), *ran_on.values())) == workers
     counted = dict(re.findall(r"'cell': '(.*?)'.*?'comparisons': (\d+)", report.read_text().replace("&#x27;", "'")))
     assert counted == {name: str(cell["comparisons"]) for name, cell in cells.items()}
     assert check.line("not judged: paths").removesuffix(": paths cannot be observed in this lane") in {

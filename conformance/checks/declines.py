@@ -16,6 +16,8 @@ def judge(cell: CellResult) -> Outcome:
     missing = sorted(set(cell.needed_features) - set(cell.cpu_features))
     if missing and cell.state != "declined":
         return Outcome(False, f"runs on a CPU without {', '.join(missing)}")
+    if cell.provider and cell.state == "declined":
+        return Outcome(False, "the installed library lacks what provider.toml promises: install that part")
     if not missing and cell.state == "declined":
         return Outcome(False, "declines although the CPU has all that impl.toml asks for")
     return Outcome(True)

@@ -100,6 +100,8 @@ def answer(batch: Batch, results: Results) -> bytes:
 def vote(batch: Batch, generic: Results, subject: Results, members: Sequence[Member]) -> str:
     """One sentence on who agrees with whom in a batch of one case; empty where fewer than three sources can say."""
     sides = {"generic": answer(batch, generic), "the subject": answer(batch, subject)}
+    if sides["generic"] == sides["the subject"]:
+        return ""  # they differ in what no library is asked for
     voices: dict[str, bytes] = {}
     for member in members:
         if not case_within(member.manifest, batch):

@@ -21,6 +21,7 @@ from crosslane.manifest import CaseId, Manifest, parse_manifest
 from crosslane.model import Registry
 from crosslane.names import parse_algorithm
 from crosslane.plan import DEFAULT_SEED, AlgorithmPlan, Counts, Selection, make_plans, manifest_of
+from crosslane.quorum import case_within
 from crosslane.registry import cells
 from crosslane.seal import finished_batch
 from crosslane.wire import Batch, Results, Watch
@@ -100,6 +101,10 @@ def replay(
 
 def _replays(plan: AlgorithmPlan, batch: Batch) -> Iterator[Replay]:
     reference = execute_alone(plan.oracle, batch, watch=Watch(0))
+    if plan.bounded and not case_within(plan.manifest, batch):
+        for cell in plan.cells:
+            yield Replay(str(cell.cell), agreed=True, text="not judged: the case lies outside the library's domain")
+        return
     for cell in plan.cells:
         results = execute_unless_declined(cell.station, batch)
         if results is None:
