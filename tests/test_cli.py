@@ -106,7 +106,7 @@ def test_a_third_party_is_listed(run: Run, wrong: Path) -> None:
 
 def test_lint_is_content_with_the_tree(run: Run) -> None:
     answer = run("lint")
-    assert (answer.status, answer.out) == (0, "metadata and folders agree\n")
+    assert (answer.status, answer.out) == (0, "metadata, folders and vectors agree\n")
 
 
 def test_lint_tells_every_problem_and_ends_with_2(run: Run, wrong: Path, tmp_path: Path) -> None:
@@ -126,11 +126,11 @@ def check(*arguments: str | Path) -> Answer:
     return start("check", "--vectors", "own", *arguments)
 
 
-_CHANGING = ("took_s", "cpu_s", "revision")  # somebody may commit between two runs
+_CHANGING = ("took_s", "cpu_s", "peak_pss", "revision")  # somebody may commit between two runs
 
 
 def stable(result: dict[str, Any]) -> dict[str, Any]:
-    """What must be the same for the same cases: everything but times and the checkout's revision."""
+    """What must be the same for the same cases: everything but times, memory and the checkout's revision."""
 
     def without_changing(value: Any) -> Any:
         if isinstance(value, dict):
@@ -179,7 +179,7 @@ def test_neither_verdicts_nor_case_ids_depend_on_the_number_of_workers(tmp_path:
     assert results[0] == results[1] == results[2]
     names = [algorithm["algorithm"] for algorithm in results[0]["algorithms"]]
     assert names == sorted(names)
-    assert len(names) == 3
+    assert set(names) == {"cbc(sm4)", "ctr(sm4)", "ecb(sm4)"}
     found = {
         cell["cell"]: [finding["case_id"] for finding in cell["findings"]]
         for algorithm in results[0]["algorithms"]
@@ -207,7 +207,8 @@ def test_a_finding_is_seen_again_by_the_command_that_the_report_prints(wrong: Pa
     assert everywhere.status == 1
     assert f"{CELL}: agrees" in everywhere.lines
     innocent = start(*command[:2], *ONE_CELL, "--impls", wrong)
-    assert (innocent.status, innocent.lines[-1]) == (0, f"{CELL}: agrees")
+    assert innocent.status == 0
+    assert f"{CELL}: agrees" in innocent.lines
 
 
 def test_another_seed_is_other_cases(tmp_path: Path) -> None:
@@ -242,7 +243,7 @@ def assert_refused(answer: Answer, *words: str, status: int = 2) -> None:
             ("check", "--cell", f"*@{NATIVE}", "--lane", "{emulated}", "--cell", CTR),
             (f"'*@{NATIVE}' matches cells such as", "none in the lanes {emulated}", "--lane"),
         ),
-        (("check", "--count", "0"), ("--count", "0 is not in the range x>=1")),
+        (("check", "--count", "-1"), ("--count", "-1 is not in the range x>=0")),
         (("check", "--count", "many"), ("--count", "'many' is not a valid int")),
         (("check", "--jobs", "0"), ("--jobs", "range x>=1")),
         (
@@ -356,7 +357,7 @@ def test_a_case_is_shown_from_results_without_the_cache(tmp_path: Path, make_man
     file = results_with(tmp_path, manifest)
     answer = start("repro", f"{manifest.digest}-2-63", "--results", file, *ONE_CELL)
     assert (answer.status, answer.err) == (0, "")
-    assert answer.lines[-1] == f"{CELL}: agrees"
+    assert f"{CELL}: agrees" in answer.lines
 
 
 # --- every way to end ---

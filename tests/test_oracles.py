@@ -85,7 +85,7 @@ def test_an_oracle_agrees_with_every_published_vector_of_its_domain(
     for file in published:
         verdict = judge_by_oracle(oracles[name], parse_algorithm(file.algorithm), list(samples_of(file)))
         assert verdict.wrong == (), f"{file.source} {file.algorithm}"
-        judged |= {file.algorithm} if verdict.count else set()
+        judged |= {file.algorithm} if len(verdict.judged) else set()
     assert judged == JUDGES[name]
 
 
@@ -111,7 +111,7 @@ def test_an_oracle_is_silent_beyond_its_domain_and_never_raises(
             batch = generate_batch(manifest, 0)
             samples = list(take_samples(0, batch, make_results(batch)))
             assert len(samples) > 200
-            asked[mode.name] += judge_by_oracle(oracles[name], algorithm, samples).count
+            asked[mode.name] += len(judge_by_oracle(oracles[name], algorithm, samples).judged)
     assert {mode for mode, count in asked.items() if count} == {parse_algorithm(text).mode for text in JUDGES[name]}
 
 
@@ -139,7 +139,7 @@ def sample(data: bytes = bytes(32), out: bytes = b"o" * 32, *, iv: bytes | None 
 )
 def test_a_wrong_oracle_is_seen(answer: Answer, sentence: str) -> None:
     verdict = judge_by_oracle(Oracle("wrong", lambda *_: answer), AES_ECB, [sample(iv=b"\2")])
-    assert (verdict.name, verdict.count) == ("wrong", 1)
+    assert (verdict.name, len(verdict.judged)) == ("wrong", 1)
     assert [text for _, text in verdict.wrong] == ([f"the message of 32 bytes: {sentence}"] if sentence else [])
 
 
@@ -157,7 +157,7 @@ def test_messages_beyond_the_domain_are_not_counted() -> None:
 
     echo = [sample(bytes(n), bytes(n)) for n in (0, 16, 32, 16)]
     verdict = judge_by_oracle(Oracle("echo", run), AES_ECB, echo)
-    assert (verdict.count, verdict.wrong) == (2, ())
+    assert (len(verdict.judged), verdict.wrong) == (2, ())
 
 
 def test_a_library_that_raises_is_said_in_one_sentence() -> None:

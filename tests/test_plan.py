@@ -89,7 +89,7 @@ def test_a_python_library_that_is_left_out_takes_no_cell_away(registry: Registry
             Selection((GENERIC,), (EMULATED,)),
             f"the pattern {GENERIC!r} matches cells such as {GENERIC}, but none in the lanes {EMULATED}: name its lane",
         ),
-        (Selection((OPENSSL,), without=("openssl",)), f"the pattern {OPENSSL!r} matches nothing"),
+        (Selection((OPENSSL,), without=("openssl",)), f"the pattern {OPENSSL!r} matches only cells that --without openssl leaves out"),
         (Selection((OPENSSL,), (EMULATED,)), f"matches cells such as {OPENSSL}, but none in the lanes {EMULATED}"),
     ],
 )  # fmt: skip
@@ -149,7 +149,7 @@ def test_cells_get_the_counts_of_their_lanes(registry: Registry) -> None:
 
 
 def test_plans_get_the_vectors_of_their_algorithm(registry: Registry) -> None:
-    files, _ = vectors.all_vectors(registry.root, imported=False)
+    files, _ = vectors.all_vectors(registry, imported=False)
     made = plans(registry, GENERIC, OPENSSL, vectors=files)
     for item in made.values():
         assert item.vectors == tuple(file for file in files if file.algorithm == "ctr(aes)")
@@ -247,7 +247,7 @@ def test_the_memory_limit_is_none_where_a_sanitizer_reserves_it_and_more_for_nar
 
 
 def test_own_vectors_alone_are_those_of_corpora() -> None:
-    files, notes = vectors.all_vectors(data_root(), imported=False)
+    files, notes = vectors.all_vectors(load_registry(data_root()), imported=False)
     assert files
     assert all(file.path.is_relative_to(data_root() / "corpora" / "vectors") for file in files)
     assert notes == ("only the vectors of corpora were judged by: leave --vectors away for all",)
@@ -256,7 +256,7 @@ def test_own_vectors_alone_are_those_of_corpora() -> None:
 def test_imported_vectors_come_behind_our_own_with_notes_on_what_is_not_installed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    own, _ = vectors.all_vectors(data_root(), imported=False)
+    own, _ = vectors.all_vectors(load_registry(data_root()), imported=False)
     more: Imported = merged(
         [
             Imported((own[0],), ()),
@@ -265,11 +265,28 @@ def test_imported_vectors_come_behind_our_own_with_notes_on_what_is_not_installe
         ]
     )
     monkeypatch.setattr(vectors, "imported_files", lambda: more)
-    files, notes = vectors.all_vectors(data_root())
+    files, notes = vectors.all_vectors(load_registry(data_root()))
     assert files == (*own, own[0])
     assert notes == ("vectors of some-package: not installed; install some-package, which crosslane[test] brings",)
 
 
 def test_a_damaged_corpus_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="there is no such folder of vectors"):
-        vectors.all_vectors(tmp_path, imported=False)
+        vectors.all_vectors(replace(load_registry(data_root()), root=tmp_path), imported=False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('"xcbc(aes)"', '"xcbd(aes)"', "there is no algorithm xcbd"),
+        ('"key": "000102030405060708090a0b0c0d0e0f"', '"key": "000102030405060708090a0b0c0d0e"', "has 15 bytes"),
+    ],
+)
+def test_a_vector_that_no_session_can_hold_is_bad_input(tmp_path: Path, old: str, new: str, sentence: str) -> None:
+    folder = tmp_path / "corpora" / "vectors" / "rfc3566"
+    folder.mkdir(parents=True)
+    text = (data_root() / "corpora" / "vectors" / "rfc3566" / "xcbc.json").read_text()
+    assert old in text
+    (folder / "xcbc.json").write_text(text.replace(old, new, 1))
+    with pytest.raises(BadInput, match=sentence):
+        vectors.all_vectors(replace(load_registry(data_root()), root=tmp_path), imported=False)

@@ -17,5 +17,7 @@ def judge(cell: CellResult) -> Outcome:
         return Outcome(False, f"did not run: {cell.reason}")
     if "paths" in cell.unwatched:
         return Outcome(None, "paths cannot be observed in this lane")
+    if cell.wanted == 0:
+        return Outcome(None, "only vectors were run")
     missing = [name for name in cell.declared_paths if not cell.paths.get(name)]
     return Outcome(False, f"no case took the declared path {', '.join(missing)}") if missing else Outcome(True)

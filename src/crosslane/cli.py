@@ -18,6 +18,7 @@ from rich.console import Console
 from crosslane.bench import bench_command
 from crosslane.data import data_root
 from crosslane.errors import BadInput, CrosslaneError, HarnessFault
+from crosslane.findings.cli import findings_command, findings_option
 from crosslane.importers.cli import corpora_command
 from crosslane.lanes import lanes_for_host
 from crosslane.model import Registry
@@ -133,14 +134,18 @@ def _rows(registry: Registry, what: str) -> list[dict[str, Any]]:
 @_impls_option
 def lint(impls: tuple[Path, ...]) -> None:
     """Hold metadata and folders against each other."""
-    from crosslane.lint import lint as find_problems  # noqa: PLC0415 - reading all sources is for this command alone
+    from crosslane._sources import check_sources  # noqa: PLC0415 - reading all sources is for this command alone
+    from crosslane.lint import lint as find_problems  # noqa: PLC0415
+    from crosslane.vectors import all_vectors  # noqa: PLC0415
 
     problems = find_problems(data_root(), impls)
     for problem in problems:
         click.echo(str(problem), err=True)
     if problems:
         raise BadInput(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} found: correct what is said above")
-    click.echo("metadata and folders agree")
+    check_sources(data_root() / "corpora")
+    all_vectors(_registry(impls), imported=False)
+    click.echo("metadata, folders and vectors agree")
 
 
 @cli.command()
@@ -163,12 +168,14 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
 
 @cli.command()
 @_selection_options
-@click.option("--count", type=click.IntRange(1), help="Comparisons in each cell, instead of the gate's counts.")
+@click.option("--count", type=click.IntRange(0), help="Comparisons in each cell; 0: vectors alone.")
 @click.option("--seed", default=DEFAULT_SEED, show_default=True, help="Any sentence; it decides every case.")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: one a core).")
 @_vectors_option
 @_without_option
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results there.")
+@findings_option
+@click.option("--no-findings", is_flag=True, help="Only report what departs: shrink and keep nothing.")
 @_impls_option
 @_sandbox_option
 def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes them by name
@@ -180,6 +187,8 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
     vectors: str,
     without: tuple[str, ...],
     json_file: Path | None,
+    folder: Path,
+    no_findings: bool,
     impls: tuple[Path, ...],
     require_sandbox: bool,
 ) -> None:
@@ -188,7 +197,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
 
     if json_file is not None and not json_file.resolve().parent.is_dir():
         raise BadInput(f"{json_file}: the folder does not exist: create it or name another file with --json")
-    counts = Counts(count, count, count, count) if count else Counts()
+    counts = Counts() if count is None else Counts(count, count, count, count)
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     job = Job(
         registry=_registry(impls),
@@ -198,6 +207,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
         imported=vectors == "all",
         require_sandbox=require_sandbox,
         num_workers=jobs,
+        findings=None if no_findings else folder,
     )
     sys.exit(run_job(job, console, json_file, tuple(str(folder) for folder in impls)))
 
@@ -213,31 +223,42 @@ def harness(impls: tuple[Path, ...]) -> None:
 
 cli.add_command(bench_command)
 cli.add_command(corpora_command)
+cli.add_command(findings_command)
 bench_command.add_command(harness, "harness")
 
 
 @cli.command()
-@click.argument("case_id")
+@click.argument("name", metavar="ID")
 @_selection_options
 @click.option(
     "--results", "results_file", type=click.Path(path_type=Path), help="Results of the run that had the case."
 )
+@click.option("--gdb", is_flag=True, help="Of a finding: start a debugger that stops at the subject's call.")
+@findings_option
 @_impls_option
 @_sandbox_option
 def repro(
-    case_id: str,
+    name: str,
     patterns: tuple[str, ...],
     lanes: tuple[str, ...],
     results_file: Path | None,
+    gdb: bool,
+    folder: Path,
     impls: tuple[Path, ...],
     require_sandbox: bool,
 ) -> None:
-    """Replay one case by its id, on the oracle and on every cell of its algorithm (natively unless lanes are named)."""
+    """Replay a finding in its lanes, or one case by its id on the oracle and every cell of its algorithm (natively
+    unless lanes are named).
+    """
+    if name.count("-") != 2:
+        sys.exit(_repro_finding(name, lanes, gdb=gdb, folder=folder, impls=impls))
     from crosslane.manifest import parse_case_id  # noqa: PLC0415
     from crosslane.repro import replay  # noqa: PLC0415
 
+    if gdb:
+        raise BadInput(f"{name!r} is the id of a case: --gdb takes that of a finding; `crosslane findings list` has it")
     registry = _registry(impls)
-    wanted = parse_case_id(case_id)
+    wanted = parse_case_id(name)
     if not lanes:
         lanes = _lanes_of(registry, patterns)
     session, replays = replay(
@@ -249,6 +270,25 @@ def repro(
         click.echo(f"{item.cell}: {'agrees' if item.agreed and not item.text else item.text or 'departs'}")
         departed += not item.agreed
     sys.exit(1 if departed else 0)
+
+
+def _repro_finding(name: str, lanes: tuple[str, ...], *, gdb: bool, folder: Path, impls: tuple[Path, ...]) -> int:
+    """Replay a finding, or debug it; the folders that it was found with are known."""
+    from crosslane.findings.replay import debug, replay_finding  # noqa: PLC0415
+    from crosslane.findings.store import Store  # noqa: PLC0415
+
+    store = Store(folder)
+    kept = store.read(store.resolve(name))
+    registry = _registry(impls or tuple(Path(item) for item in kept.record.impls if Path(item).is_dir()))
+    if gdb:
+        return debug(registry, kept, lanes)
+    session, answers = replay_finding(registry, kept, lanes)
+    click.echo("\n".join(session))
+    departed = 0
+    for item in answers:
+        click.echo(f"{item.cell}: {item.text or 'agrees'}")
+        departed += not item.agreed
+    return 1 if departed else 0
 
 
 def _lanes_of(registry: Registry, patterns: tuple[str, ...]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,6 +28,8 @@ Notify = Callable[[int], None]
 
 MAX_CONFIRMED = 48
 """Departures of one kind that are replayed for one cell; further ones are counted as more of the same."""
+MAX_ASKED = 16
+"""Departures of one kind about which the libraries are asked, until one can say something."""
 
 
 @dataclass
@@ -113,12 +115,23 @@ def confirm_departure(
     found_key = (*seen.key, repeats)
     if found_key in desk.findings:
         _count(desk, found_key)
+        _ask_again(desk, found_key, batch, seen, oracle)
         return
     text = departure_text(batch, seen, desk.plan.arch)
     quorum = _ask(desk, batch, seen, oracle) if repeats == "alone" and isinstance(oracle, Station) else ""
     desk.findings[found_key] = Finding(
         name(seen.case), seen.verdict.name.lower(), seen.symptom.name.lower(), repeats, 1, text, quorum
     )
+
+
+def _ask_again(
+    desk: Desk, key: tuple[object, ...], batch: Batch, seen: Departure, oracle: Station | tuple[Batch, Results]
+) -> None:
+    """Where no library could say anything of the first case, ask about a later one of its kind."""
+    finding = desk.findings[key]
+    if finding.quorum or finding.count > MAX_ASKED or not isinstance(oracle, Station):
+        return
+    desk.findings[key] = replace(finding, quorum=_ask(desk, batch, seen, oracle))
 
 
 def _ask(desk: Desk, batch: Batch, seen: Departure, oracle: Station) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from crosslane import campaign
 from crosslane.checks import load_checks
+from crosslane.findings.run import Findings, status_with
 from crosslane.isa import host_arch
 from crosslane.model import Registry
 from crosslane.plan import Counts, RunPlan, Selection, make_plans, selected_cells
@@ -21,7 +21,7 @@ from crosslane.pss import PeakMemory
 from crosslane.records import AlgorithmResult
 from crosslane.report import print_report
 from crosslane.results import RESULT_VERSION, RunResult, exit_status, write_json
-from crosslane.toolchain import versions
+from crosslane.toolchain import revision_of, versions
 from crosslane.vectors import all_vectors
 
 __all__ = ["Job", "assemble", "run_job"]
@@ -33,7 +33,8 @@ LINE_EVERY_S = 10.0
 class Job:
     """One run: what, with which seed and counts, on how many workers (None: one a core).
 
-    Without ``imported`` only the vectors of ``corpora`` are judged by.
+    Without ``imported`` only the vectors of ``corpora`` are judged by. ``findings`` is the folder that departures are
+    kept in, shrunk; without it they are only reported.
     """
 
     registry: Registry
@@ -43,13 +44,15 @@ class Job:
     imported: bool = True
     require_sandbox: bool = False
     num_workers: int | None = None
+    findings: Path | None = None
 
 
 def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str, ...]) -> int:
     """Plan, build, run, report; returns the exit status."""
     checks = load_checks(job.registry.root)
+    findings = Findings.at(job.findings, job.registry.root, impls) if job.findings is not None else None
     selected_cells(job.registry, job.selection)  # a mistyped name is said before the vectors are read
-    vectors, notes = all_vectors(job.registry.root, imported=job.imported)
+    vectors, notes = all_vectors(job.registry, imported=job.imported)
     plans = make_plans(
         job.registry,
         job.selection,
@@ -83,7 +86,21 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
     print_report(result, console, impls=impls)
     if json_file is not None:
         write_json(result, json_file)
-    return exit_status(list(result.cells()))
+    return exit_status(list(result.cells())) if findings is None else _keep(job, plans, result, findings, console)
+
+
+def _keep(job: Job, plans: RunPlan, result: RunResult, findings: Findings, console: Console) -> int:
+    """Shrink and keep what departed, say it, and return the exit status, in which accepted findings do not count."""
+
+    def say(text: str) -> None:
+        console.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
+
+    kept = findings.keep(job.registry, plans, result.algorithms, revision=result.revision, say=say)
+    for line in findings.lines(kept):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if job.counts == Counts():
+        findings.check_unused(result.algorithms, kept)
+    return status_with(list(result.cells()), kept, load_checks(job.registry.root))
 
 
 def assemble(
@@ -92,7 +109,7 @@ def assemble(
     """The run's results with what they were made by."""
     return RunResult(
         version=RESULT_VERSION,
-        revision=_revision(job.registry.root),
+        revision=revision_of(job.registry.root),
         seed=job.seed,
         host=host_arch(),
         tools={lane.name: versions(lane) for lane in plans.lanes},
@@ -103,18 +120,6 @@ def assemble(
         cpu_s=sum(algorithm.cpu_s for algorithm in algorithms),
         peak_pss=peak_pss,
     )
-
-
-def _revision(root: Path) -> str:
-    """The checkout's revision, or empty where there is none."""
-    try:
-        answer = subprocess.run(
-            ["git", "-C", str(root), "rev-parse", "HEAD"],  # noqa: S607 - the user's git
-            capture_output=True, text=True, timeout=10, check=False,
-        )  # fmt: skip
-    except OSError:
-        return ""
-    return answer.stdout.strip() if answer.returncode == 0 else ""
 
 
 def _run(job: Job, plans: RunPlan, console: Console) -> list[AlgorithmResult]:

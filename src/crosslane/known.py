@@ -19,7 +19,7 @@ from crosslane.manifest import CaseId
 from crosslane.oracles import load_oracles
 from crosslane.plan import AlgorithmPlan
 from crosslane.records import Finding
-from crosslane.refcheck import Sample, judge_by_oracle, judge_samples, load_reference
+from crosslane.refcheck import OracleVerdict, Sample, judge_by_oracle, judge_samples, load_reference
 from crosslane.wire import Batch, Results, Status, Watch
 
 __all__ = ["judge_in_python", "run_chains", "run_vectors"]
@@ -122,17 +122,26 @@ def judge_in_python(plan: AlgorithmPlan, desks: list[Desk], samples: list[Sample
         executor.release()
         memory.close()
     owners[0].num_sampled = len(samples)
-    _keep(plan, owners[0], "reference", wrong)
-    for oracle in load_oracles(plan.root, plan.without):
-        verdict = judge_by_oracle(oracle, plan.algorithm, samples)
-        if verdict.count:
-            owners[0].judged_by[oracle.name] = verdict.count
-        _keep(plan, owners[0], oracle.name, verdict.wrong)
+    verdicts = [OracleVerdict("the Python reference", samples, tuple(wrong))]
+    verdicts += [judge_by_oracle(oracle, plan.algorithm, samples) for oracle in load_oracles(plan.root, plan.without)]
+    for verdict in verdicts[1:]:
+        if verdict.judged:
+            owners[0].judged_by[verdict.name] = len(verdict.judged)
+    for verdict in verdicts:
+        _keep(plan, owners[0], verdict, verdicts)
 
 
-def _keep(plan: AlgorithmPlan, desk: Desk, judge: str, wrong: Sequence[tuple[Sample, str]]) -> None:
-    """Samples in which generic departs from a judge in Python, as one finding."""
-    desk.num_departed += len(wrong)
-    for sample, text in wrong[:1]:
+def _keep(plan: AlgorithmPlan, desk: Desk, verdict: OracleVerdict, verdicts: Sequence[OracleVerdict]) -> None:
+    """Samples in which generic departs from a judge in Python, as one finding, with what the other judges say."""
+    desk.num_departed += len(verdict.wrong)
+    for sample, text in verdict.wrong[:1]:
+        asked = [other for other in verdicts if any(item is sample for item in other.judged)]
+        against = [other.name for other in asked if any(item is sample for item, _ in other.wrong)]
+        agree = [other.name for other in asked if other.name not in against]
+        quorum = f"generic departs from: {', '.join(against)}"
+        if agree:
+            quorum += f"; agree with generic: {', '.join(agree)}"
+        elif len(against) > 1:
+            quorum += "; generic stands alone: it is the suspect"
         case_id = str(CaseId(plan.manifest.digest, sample.batch, sample.case))
-        desk.findings[judge,] = Finding(case_id, "disagree", "output", "alone", len(wrong), text)
+        desk.findings[verdict.name,] = Finding(case_id, "disagree", "output", "alone", len(verdict.wrong), text, quorum)

@@ -153,6 +153,9 @@ def selected_cells(registry: Registry, selection: Selection) -> tuple[list[Cell]
         return offered, lanes
     for pattern in selection.patterns:
         if not any(match_cell(cell, pattern) for cell in offered):
+            if any(match_cell(cell, pattern) for cell in cells(registry)) and selection.without:
+                left_out = ", ".join(selection.without)
+                raise BadInput(f"the pattern {pattern!r} matches only cells that --without {left_out} leaves out")
             elsewhere = select_cells(every, (pattern,))  # names the nearest where there is none at all
             raise BadInput(
                 f"the pattern {pattern!r} matches cells such as {elsewhere[0]}, but none in the lanes "

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The main job as a pytest suite: test items are views of results that are computed once per algorithm.
 
-Each algorithm is an xdist group, so that one worker computes it whatever ``-n`` says; case ids, counts and verdicts are
-those of ``crosslane check``.
+All items of an algorithm go to one worker, which computes it once whatever ``-n`` says; case ids, counts and verdicts
+are those of ``crosslane check``.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ def _suite(config: pytest.Config) -> _Suite:
                 registry,
                 selection,
                 seed=config.getoption("--crosslane-seed") or DEFAULT_SEED,
-                counts=Counts(count, count, count, count) if count else Counts(),
-                vectors=all_vectors(registry.root, imported=config.getoption("--crosslane-vectors") == "all")[0],
+                counts=Counts() if count is None else Counts(count, count, count, count),
+                vectors=all_vectors(registry, imported=config.getoption("--crosslane-vectors") == "all")[0],
             )
             checks = load_checks(registry.root)
         except CrosslaneError as error:
@@ -106,11 +106,23 @@ def _suite(config: pytest.Config) -> _Suite:
     return config.stash[_SUITE]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_configure(config: pytest.Config) -> None:
-    """Keeps an algorithm's items on one worker: ``-n`` alone would spread them, and each would run it anew."""
-    if any("conformance" in str(argument) for argument in config.args) and config.getoption("dist", "no") == "load":
-        config.option.dist = "loadgroup"
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keeps an algorithm's items on one worker: ``-n`` alone would spread them, and each worker would run it anew.
+
+    Groups of xdist would do the same, had they not stopped to work with pytest 9.2 (pytest-xdist, issue 1386).
+    """
+    if config.getoption("dist") not in ("load", "loadgroup") or not any("conformance" in arg for arg in config.args):
+        return None
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # noqa: PLC0415 - may be missing
+
+    class ByAlgorithm(LoadScopeScheduling):  # type: ignore[misc]
+        """Takes the algorithm of a cell for the scope of its items."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            return nodeid.partition("test_cells.py::test_cell[")[2].partition("/")[0] or nodeid
+
+    return ByAlgorithm(config, log)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -122,7 +134,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         pytest.param(
             CellView(suite, plan.name, str(cell.cell), check.name),
             id=f"{cell.cell}-{check.name}",
-            marks=pytest.mark.xdist_group(plan.name),
         )
         for plan in suite.run.algorithms
         for cell in plan.cells

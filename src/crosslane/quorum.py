@@ -126,4 +126,7 @@ def vote(batch: Batch, generic: Results, subject: Results, members: Sequence[Mem
         parts.append("generic stands alone: it is the suspect")
     elif with_generic and not with_subject:
         parts.append("the subject stands alone")
+    elif len(with_generic) != len(with_subject):
+        fewer = "generic's" if len(with_generic) < len(with_subject) else "the subject's"
+        parts.append(f"the minority is {fewer} side")
     return "; ".join(parts)

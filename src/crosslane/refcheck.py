@@ -64,10 +64,10 @@ def load_reference(folder: Path) -> Run:
 
 @dataclass(frozen=True)
 class OracleVerdict:
-    """What one oracle says: how many samples it could judge, and those in which generic departs from it."""
+    """What one oracle says: the samples that it could judge, and those in which generic departs from it."""
 
     name: str
-    count: int
+    judged: Sequence[Sample]
     wrong: tuple[tuple[Sample, str], ...]
 
 
@@ -245,16 +245,16 @@ def _asked(oracle: Oracle, algorithm: Algorithm, message: Message) -> Answer | N
 
 def judge_by_oracle(oracle: Oracle, algorithm: Algorithm, samples: Sequence[Sample]) -> OracleVerdict:
     """Hold the samples that lie in an oracle's domain against it; raises HarnessFault where the library raises."""
-    wrong, count = [], 0
+    wrong, judged = [], []
     for sample in samples:
         answer = _asked(oracle, algorithm, sample.message)
         if answer is None:
             continue
-        count += 1
+        judged.append(sample)
         text = _difference(sample, answer, oracle.name)
         if text:
             wrong.append((sample, text))
-    return OracleVerdict(oracle.name, count, tuple(wrong))
+    return OracleVerdict(oracle.name, judged, tuple(wrong))
 
 
 def _difference(sample: Sample, answer: Answer, who: str = "the Python reference") -> str:

@@ -78,6 +78,18 @@ def _complaints(cell: CellResult) -> Iterator[str]:
             yield f"{cell.cell}: {judgement.check}: {judgement.reason}"
 
 
+def _judged(result: RunResult) -> Iterator[str]:
+    """How many sampled messages each judge in Python held generic against."""
+    counts: dict[str, int] = {}
+    for cell in result.cells():
+        if cell.num_sampled:
+            counts["the Python reference"] = counts.get("the Python reference", 0) + cell.num_sampled
+        for name, count in cell.judged_by.items():
+            counts[name] = counts.get(name, 0) + count
+    if counts:
+        yield "generic was held against " + ", ".join(f"{name} on {count:,} messages" for name, count in counts.items())
+
+
 def _resting(result: RunResult) -> Iterator[str]:
     """Which algorithms no implementation of others agreed with in this run, and what they rest on instead."""
     agreed, rests = set(), {}
@@ -108,6 +120,7 @@ def _exceptions(result: RunResult) -> Iterator[str]:
             if judgement.passed is None and cell.state != "declined":
                 key = (judgement.check, judgement.reason)
                 reasons[key] = reasons.get(key, 0) + 1
+    yield from _judged(result)
     yield from _resting(result)
     yield from (f"note: {note}" for note in result.notes)
     for algorithm in result.algorithms:

@@ -20,8 +20,10 @@ from crosslane.generate import select_cases
 from crosslane.manifest import CaseId, Manifest, parse_manifest
 from crosslane.model import Registry
 from crosslane.names import parse_algorithm
+from crosslane.oracles import load_oracles
 from crosslane.plan import DEFAULT_SEED, AlgorithmPlan, Counts, Selection, make_plans, manifest_of
 from crosslane.quorum import case_within
+from crosslane.refcheck import OracleVerdict, judge_by_oracle, judge_samples, load_reference, take_samples
 from crosslane.registry import cells
 from crosslane.seal import finished_batch
 from crosslane.wire import Batch, Results, Watch
@@ -113,3 +115,22 @@ def _replays(plan: AlgorithmPlan, batch: Batch) -> Iterator[Replay]:
         found = compare(batch, reference, results)
         text = departure_text(batch, found.departures[0], cell.arch) if found.departures else ""
         yield Replay(str(cell.cell), agreed=not found.num_departed, text=text)
+    yield from _judges(plan, batch, reference)
+
+
+def _judges(plan: AlgorithmPlan, batch: Batch, reference: Results) -> Iterator[Replay]:
+    """What the Python reference and libraries say of generic's answers, where generic's own cell is asked."""
+    samples = list(take_samples(0, batch, reference))
+    if not samples or plan.bounded or not any(cell.station == plan.oracle for cell in plan.cells):
+        return
+
+    def execute(blocks: Batch) -> Results:
+        return execute_alone(plan.blocks, blocks, watch=Watch(0))
+
+    wrong = judge_samples(load_reference(plan.reference), samples, plan.manifest.block_len, execute)
+    verdicts = [OracleVerdict("the Python reference", samples, tuple(wrong))]
+    verdicts += [judge_by_oracle(oracle, plan.algorithm, samples) for oracle in load_oracles(plan.root, plan.without)]
+    for verdict in verdicts:
+        if verdict.judged:
+            text = verdict.wrong[0][1] if verdict.wrong else f"agrees on {len(verdict.judged)} messages"
+            yield Replay(f"generic by {verdict.name}", agreed=not verdict.wrong, text=text)

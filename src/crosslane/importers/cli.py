@@ -9,6 +9,7 @@ from typing import cast
 
 import click
 
+from crosslane.errors import BadInput
 from crosslane.data import shown
 from crosslane.importers.imported import Imported, NotApplied
 from crosslane.importers.installed import FORMATS, Format, import_paths, imported_files
@@ -40,6 +41,8 @@ def import_command(paths: tuple[Path, ...], form: str | None, list_all: bool) ->
     found = import_paths(paths, cast("Format | None", form)) if paths else imported_files()
     for line in _report(found, list_all=list_all):
         click.echo(line)
+    if paths and not found.num_vectors:
+        raise BadInput("no vector was found in what --from names: name other files, or their format with --format")
 
 
 def _report(found: Imported, *, list_all: bool) -> list[str]:

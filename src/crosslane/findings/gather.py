@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns the raw departures of one cell into its faults: each shrunk, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from crosslane.compare import Departure, compare
+from crosslane.execute import Station, execute_alone
+from crosslane.findings.case import Case, batch_of, case_of
+from crosslane.findings.classify import Classified, classify, same_face, without
+from crosslane.findings.judge import Judge
+from crosslane.findings.shrink import ends_process, same_symptom, shrink
+from crosslane.findings.steps import measure
+from crosslane.generate import select_cases
+from crosslane.manifest import Manifest
+from crosslane.seal import finished_batch
+from crosslane.wire import Batch, Symptom, Watch
+
+__all__ = ["Fault", "Raw", "Suspect", "faults_of", "raw_departures", "replays"]
+
+MOST_FAULTS = 8
+"""Faults told apart in one cell; what is left then is said, and comes up when these are mended."""
+_MOST_RAW = 384
+_MOST_ENDING = 32
+_MOST_ROUNDS = 3
+_REPLAYS = 3
+_PATIENCE = 3
+_ORDER = (
+    Symptom.ABI, Symptom.CONTEXT, Symptom.INPUT, Symptom.CANARY, Symptom.GUARD_WRITE, Symptom.GUARD_READ, Symptom.NONE,
+    Symptom.IV, Symptom.OUTPUT,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """One cell under investigation: its subject, the oracle, the manifest; ``arch`` names registers."""
+
+    manifest: Manifest
+    oracle: Station
+    subject: Station
+    arch: str
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A case as it departed: unsealed, with its id or that of the vector."""
+
+    case: Case
+    departure: Departure
+    name: str
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault of a cell. ``case`` is shrunk and sealed, ready to run; ``departure`` is its own when it runs alone.
+
+    ``name`` is the case that it was shrunk from; ``shrunk`` False where it departs only in company or not always, and
+    ``rate`` is how often it departs when it runs alone.
+    """
+
+    case: Case
+    departure: Departure
+    classified: Classified
+    name: str
+    num_tried: int = 0
+    shrunk: bool = True
+    rate: float = 1.0
+
+
+def raw_departures(judge: Judge, number: int, count: int) -> list[Raw]:
+    """Departures of batch ``number`` among its first ``count`` cases, as far as processes can be spent on them."""
+    batch = finished_batch(judge.manifest, number, judge.encrypt)
+    algorithm = judge.manifest.algorithm
+    found: list[Raw] = []
+    begin = 0
+    for _ in range(_MOST_ROUNDS):
+        if begin >= min(count, len(batch)):
+            break
+        part = select_cases(batch, np.arange(begin, min(count, len(batch))))
+        departures = judge.compare(part, len(part))
+        for item in departures[:_MOST_RAW]:
+            case = judge.unsealed(case_of(part, item.case, algorithm))
+            if case is not None:
+                name = f"{judge.manifest.digest}-{number}-{begin + item.case}"
+                found.append(Raw(case, item, name))
+        if not departures or not ends_process(departures[-1]):
+            break
+        begin += departures[-1].case + 1
+    return found
+
+
+def _rank(raw: Raw) -> tuple[object, ...]:
+    """Which departure is looked at first: by what the watchers saw, then by size, then by name."""
+    symptom = raw.departure.symptom
+    order = _ORDER.index(symptom) if symptom in _ORDER else len(_ORDER)
+    return (order, raw.departure.registers.bit_count(), measure(raw.case)[:3], raw.name)
+
+
+def replays(station: Station, case: Case, expected: Station, count: int) -> list[Departure | None]:
+    """What a sealed case comes to, alone in a fresh process, so many times."""
+    batch = batch_of([case])
+    return [first_departure(batch, station, expected) for _ in range(count)]
+
+
+def first_departure(batch: Batch, subject: Station, oracle: Station) -> Departure | None:
+    """The departure of the only case of a batch in a fresh process."""
+    found = compare(batch, execute_alone(oracle, batch, watch=Watch(0)), execute_alone(subject, batch))
+    return found.departures[0] if found.departures else None
+
+
+def faults_of(judge: Judge, suspect: Suspect, raws: Sequence[Raw], known: Sequence[Fault] = ()) -> list[Fault]:
+    """Tell the faults behind some departures apart. Deterministic in the departures and the subject.
+
+    ``known`` are faults that the implementation showed in another lane; those that show here too come first. A
+    departure that does not repeat alone is passed over; three of a kind, and the kind is.
+    """
+    left = _limited(sorted(raws, key=_rank))
+    faults: list[Fault] = []
+    for fault in known:
+        (again,) = replays(suspect.subject, fault.case, suspect.oracle, 1)
+        if again is not None and same_face(fault.departure, again):
+            faults.append(fault)
+            left = sorted(_others(judge, fault, left), key=_rank)
+    passed_over: dict[tuple[object, ...], int] = {}
+    while left and len(faults) < MOST_FAULTS:
+        raw, left = left[0], left[1:]
+        sealed = judge.sealed([raw.case])[0]
+        (again,) = replays(suspect.subject, sealed, suspect.oracle, 1)
+        if again is None or again.key != raw.departure.key:
+            key = raw.departure.key
+            passed_over[key] = passed_over.get(key, 0) + 1
+            if passed_over[key] >= _PATIENCE:
+                left = [item for item in left if item.departure.key != key]
+            continue
+        met = [fault.departure for fault in faults]
+        fault = _one_fault(judge, suspect, replace(raw, departure=again), met)
+        if not any(_same_class(fault, other) for other in faults):
+            faults.append(fault)
+        left = sorted(_others(judge, fault, left), key=_rank)
+    return faults
+
+
+def _same_class(one: Fault, other: Fault) -> bool:
+    return (one.departure.symptom, one.classified.text) == (other.departure.symptom, other.classified.text)
+
+
+def _limited(raws: Sequence[Raw]) -> list[Raw]:
+    """So many that each may be asked about: fewer of those that cost a process each."""
+    ending = [raw for raw in raws if ends_process(raw.departure)][:_MOST_ENDING]
+    return ending + [raw for raw in raws if not ends_process(raw.departure)][:_MOST_RAW]
+
+
+def _one_fault(judge: Judge, suspect: Suspect, raw: Raw, met: Sequence[Departure]) -> Fault:
+    """Shrink a departure that repeats alone, and class it."""
+    known = 0
+    for item in met:
+        known |= item.registers
+    registers = raw.departure.registers & ~known
+    accept = same_symptom(raw.departure, registers=registers)
+    found = shrink(judge, raw.case, raw.departure, accept)
+    sealed = judge.sealed([found.case])[0]
+    again = replays(suspect.subject, sealed, suspect.oracle, _REPLAYS)
+    if not all(item is not None and accept(item) for item in again):
+        # It needed the candidates before it: the case as it came is the one that repeats.
+        sealed = judge.sealed([raw.case])[0]
+        return Fault(sealed, raw.departure, Classified((), "unshrunk"), raw.name, found.num_tried, shrunk=False)
+    classified = classify(judge, found.case, found.departure, arch=suspect.arch, registers=registers)
+    return Fault(sealed, again[0] or found.departure, classified, raw.name, found.num_tried)
+
+
+def _others(judge: Judge, fault: Fault, left: Sequence[Raw]) -> Iterable[Raw]:
+    """Departures that are not of this fault, each without what this fault needs, so that it cannot turn into it."""
+    if not fault.shrunk:
+        return [raw for raw in left if raw.departure.key != fault.departure.key]
+    features = fault.classified.features
+    if not features and fault.departure.symptom is Symptom.IV:
+        features = ("chaining",)
+    if not features:
+        return [raw for raw in left if not same_face(fault.departure, raw.departure)]
+    strangers = [raw for raw in left if not _judged_by_features(fault, raw)]
+    asked = [raw for raw in left if _judged_by_features(fault, raw)]
+    variants = [without(raw.case, feature, judge.manifest) for raw in asked for feature in features]
+    answers = judge.all(variants)
+    for number, raw in enumerate(asked):
+        mine = range(number * len(features), (number + 1) * len(features))
+        still = [i for i in mine if answers[i] is not None]
+        if still:
+            departure = answers[still[0]]
+            assert departure is not None
+            strangers.append(Raw(variants[still[0]], departure, raw.name))
+    return strangers
+
+
+def _judged_by_features(fault: Fault, raw: Raw) -> bool:
+    """Whether taking the fault's features out of a case can tell: not where it changed registers of its own."""
+    return not raw.departure.registers & ~fault.departure.registers

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs many candidate cases at once: the oracle and the subject each take one batch, and each case is judged.
+
+Decrypting cases of an AEAD mode are handled unsealed, as plaintext with the bits that are wrong in the tag: the oracle
+encrypts them before they run, so that a shortened case is still authentic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from crosslane import wire
+from crosslane.client import SharedMemory
+from crosslane.compare import Departure, compare
+from crosslane.execute import CAPACITY, Executor, Station
+from crosslane.findings.case import Case, Operation, batch_of
+from crosslane.manifest import Manifest
+from crosslane.wire import Batch, Flag, OpKind, Results, Verdict, Watch
+
+__all__ = ["Judge", "normalised"]
+
+_MOST_CASES = 512
+_MOST_BYTES = 4 << 20
+_BEGINS = (OpKind.SETIV, OpKind.SETKEY, OpKind.REINIT)
+
+
+def normalised(case: Case, manifest: Manifest) -> Case:
+    """The case with all that follows from its operations: lengths announced, last pieces, output lengths.
+
+    The running iv stays observed only where the mode defines it. A tag operation holds the bits that are wrong in the
+    tag when decrypting, and nothing when encrypting.
+    """
+    made = list(case.operations)
+    announced = 0
+    for at, item in enumerate(made):
+        if item.kind is OpKind.SETIV:
+            end = next((i for i in range(at + 1, len(made)) if made[i].kind in _BEGINS), len(made))
+            _finish_message(made, at, end, manifest)
+            announced += 1
+        elif item.kind is OpKind.TAG:
+            wrong = (item.data + bytes(case.tag_len))[: case.tag_len] if case.decrypting else b""
+            made[at] = replace(item, data=wrong, out_len=0 if case.decrypting else case.tag_len)
+        elif item.kind is OpKind.UPDATE and not announced:
+            made[at] = replace(item, flags=item.flags & ~Flag.OBSERVE_IV, out_len=_out_len(item, manifest))
+    return case.with_operations(made)
+
+
+def _out_len(item: Operation, manifest: Manifest) -> int:
+    return 0 if manifest.is_mac else item.in_len
+
+
+def _finish_message(made: list[Operation], first: int, end: int, manifest: Manifest) -> None:
+    """Set what the message at ``first`` announces and what its pieces say of themselves."""
+    updates = [i for i in range(first, end) if made[i].kind is OpKind.UPDATE]
+    aad_len = sum(made[i].in_len for i in range(first, end) if made[i].kind is OpKind.AAD)
+    made[first] = replace(made[first], aux=(aad_len, sum(made[i].in_len for i in updates)))
+    done = 0
+    for i in updates:
+        done += made[i].in_len
+        defined = manifest.iv_out == "next" or (manifest.iv_out == "next_whole" and done % manifest.block_len == 0)
+        flags = made[i].flags & ~Flag.LAST | (Flag.LAST if i == updates[-1] else Flag(0))
+        flags = flags if defined else flags & ~Flag.OBSERVE_IV
+        more = manifest.block_len if flags & Flag.OBSERVE_IV else 0
+        made[i] = replace(made[i], flags=flags, out_len=_out_len(made[i], manifest) + more)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """Departures of the first ``num_judged`` cases; None for one that agrees."""
+
+    departures: tuple[Departure | None, ...]
+    num_judged: int
+
+
+class Judge:
+    """An oracle and a subject that live as long as cases are tried. Use as a context manager."""
+
+    def __init__(self, manifest: Manifest, oracle: Station, subject: Station, *, watch: Watch = Watch.ALL) -> None:
+        """Nothing is started before the first case."""
+        self.manifest = manifest
+        self._memory = SharedMemory("crosslane-batch", CAPACITY, sealed=True)
+        self._oracle = Executor(oracle, self._memory, watch=Watch(0))
+        self._subject = Executor(subject, self._memory, watch=watch)
+        self.num_tried = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._oracle.release()
+        self._subject.release()
+        self._memory.close()
+
+    def encrypt(self, batch: Batch) -> Results:
+        """The oracle's answer to a batch; a view until the next call."""
+        wire.encode_batch_into(batch, self._memory.view)
+        self._oracle.start(batch, len(batch))
+        return self._oracle.finish()
+
+    def compare(self, batch: Batch, count: int) -> tuple[Departure, ...]:
+        """All departures among the first ``count`` cases of a whole batch, in order."""
+        wire.encode_batch_into(batch, self._memory.view)
+        self._oracle.start(batch, len(batch))
+        self._subject.start(batch, len(batch))
+        found = compare(batch, self._oracle.finish(), self._subject.finish(), limit=len(batch) + 1)
+        return tuple(item for item in found.departures if item.case < count)
+
+    def sealed(self, cases: Sequence[Case]) -> list[Case]:
+        """The cases as they run: authentic ciphertext where an AEAD decrypts."""
+        wanted = [i for i, case in enumerate(cases) if self.manifest.is_aead and case.decrypting]
+        done = list(cases)
+        if not wanted:
+            return done
+        plain = [_encrypting(cases[i]) for i in wanted]
+        out = self.encrypt(batch_of(plain)).out.tobytes()
+        at = 0
+        for i, item in zip(wanted, plain, strict=True):
+            pieces = []
+            for operation, original in zip(item.operations, cases[i].operations, strict=True):
+                pieces.append(_with_answer(original, out[at : at + operation.out_len]))
+                at += operation.out_len
+            done[i] = cases[i].with_operations(pieces)
+        return done
+
+    def unsealed(self, case: Case) -> Case | None:
+        """The case as it is handled here; None where that would not give the same case again."""
+        if not (self.manifest.is_aead and case.decrypting):
+            return normalised(case, self.manifest)
+        # Every AEAD mode of the suite adds a keystream: encrypting the ciphertext gives the plaintext.
+        blank = case.with_operations(
+            replace(item, data=bytes(case.tag_len)) if item.kind is OpKind.TAG else item for item in case.operations
+        )
+        plain = self.sealed([blank])[0]
+        clear = blank.with_operations(
+            replace(item, data=other.data) if item.kind is OpKind.UPDATE else item
+            for item, other in zip(blank.operations, plain.operations, strict=True)
+        )
+        true = self.sealed([clear])[0]
+        wrong = [
+            replace(item, data=_xor(was.data, item_true.data)) if item.kind is OpKind.TAG else item
+            for item, was, item_true in zip(clear.operations, case.operations, true.operations, strict=True)
+        ]
+        made = normalised(case.with_operations(wrong), self.manifest)
+        return made if self.sealed([made])[0] == normalised_sealed(case, made) else None
+
+    def judge(self, cases: Sequence[Case]) -> _Answer:
+        """Run candidates, of which those behind the sixteenth that ends its process are not judged."""
+        batch = batch_of(self.sealed(cases))
+        wire.encode_batch_into(batch, self._memory.view)
+        self._oracle.start(batch, len(batch))
+        self._subject.start(batch, len(batch))
+        oracle, subject = self._oracle.finish(), self._subject.finish()
+        self.num_tried += len(cases)
+        found = compare(batch, oracle, subject, limit=len(batch) + 1)
+        by_case: dict[int, Departure] = {}
+        for item in found.departures:
+            by_case.setdefault(item.case, item)
+        skipped = np.flatnonzero(subject.cases["verdict"] == Verdict.NOT_RUN)
+        judged = int(skipped[0]) if len(skipped) else len(cases)
+        return _Answer(tuple(by_case.get(i) for i in range(len(cases))), judged)
+
+    def one(self, case: Case) -> Departure | None:
+        """The departure of one case, if it departs."""
+        return self.judge([case]).departures[0]
+
+    def all(self, cases: Sequence[Case]) -> list[Departure | None]:
+        """The departure of each case, however many end their process."""
+        found: list[Departure | None] = []
+        while len(found) < len(cases):
+            answer = self.judge(cases[len(found) : len(found) + _MOST_CASES])
+            if not answer.num_judged:
+                break
+            found += answer.departures[: answer.num_judged]
+        return found + [None] * (len(cases) - len(found))
+
+    def first(
+        self,
+        cases: Iterable[Case],
+        accept: Callable[[Departure], bool],
+        *,
+        careful: bool = False,
+        rejected: set[Case] | None = None,
+    ) -> tuple[Case, Departure] | None:
+        """The first case, in order, whose departure is accepted; those before it go into ``rejected``.
+
+        ``careful``: begin with small batches, for cases that cost a process each.
+        """
+        refused: set[Case] = set() if rejected is None else rejected
+        for group in _groups(iter(cases), careful=careful):
+            left = group
+            while left:
+                answer = self.judge(left)
+                for case, departure in zip(left, answer.departures[: answer.num_judged], strict=False):
+                    if departure is not None and accept(departure):
+                        return case, departure
+                    refused.add(case)
+                if not answer.num_judged:
+                    break
+                left = left[answer.num_judged :]
+        return None
+
+
+def normalised_sealed(case: Case, like: Case) -> Case:
+    """The sealed case with all but its data as in ``like``."""
+    return like.with_operations(
+        replace(item, data=was.data) for item, was in zip(like.operations, case.operations, strict=True)
+    )
+
+
+def _groups(cases: Iterator[Case], *, careful: bool) -> Iterator[list[Case]]:
+    """Candidates in batches of bounded size, in order; careful ones double from one on."""
+    limit = 1 if careful else _MOST_CASES
+    group: list[Case] = []
+    size = 0
+    for case in cases:
+        size += sum(item.in_len + item.out_len for item in case.operations)
+        group.append(case)
+        if len(group) >= limit or size > _MOST_BYTES:
+            yield group
+            group, size = [], 0
+            limit = min(2 * limit, _MOST_CASES)
+    if group:
+        yield group
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=False))
+
+
+def _encrypting(case: Case) -> Case:
+    """The same session, encrypting: what its tag operations give is the true tag."""
+    made = [
+        replace(item, data=b"", out_len=case.tag_len) if item.kind is OpKind.TAG else item for item in case.operations
+    ]
+    return replace(case, decrypting=False, operations=tuple(made))
+
+
+def _with_answer(item: Operation, answer: bytes) -> Operation:
+    """An operation of a decrypting session, given what the encrypting one answered."""
+    if item.kind is OpKind.UPDATE:
+        return replace(item, data=answer[: len(item.data)])
+    if item.kind is OpKind.TAG:
+        return replace(item, data=_xor(answer, item.data))
+    return item

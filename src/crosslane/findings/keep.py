@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""After a run: tells the faults behind its departures apart, shrinks each, and keeps them in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from crosslane.compare import Departure
+from crosslane.data import shown
+from crosslane.describe import departure_text
+from crosslane.directed import vector_batch
+from crosslane.errors import HarnessFault
+from crosslane.execute import execute_alone
+from crosslane.findings.case import Case, batch_of, case_of
+from crosslane.findings.classify import Classified
+from crosslane.findings.deviations import Deviation
+from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_departures, replays
+from crosslane.findings.judge import Judge
+from crosslane.findings.record import Key, Record, State
+from crosslane.findings.reproducer import Ingredients, repro_text
+from crosslane.findings.store import Kept, Store
+from crosslane.generate import select_cases
+from crosslane.manifest import parse_case_id
+from crosslane.model import Implementation, Lane, Provider, Registry
+from crosslane.plan import AlgorithmPlan, CellPlan, RunPlan
+from crosslane.records import AlgorithmResult, CellResult, Finding
+from crosslane.registry import implementation_named, mode_named
+from crosslane.seal import finished_batch
+from crosslane.toolchain import find_toolchain
+from crosslane.wire import Buffer, Symptom, Verdict, Watch
+
+__all__ = ["Keeper", "KeptRun", "ingredients", "kept_lines", "subject_of"]
+
+_MOST_BATCHES = 4
+_RATE_RUNS = 10
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """What a run left in the store: sightings by cell, and cells whose departures were not kept, with the reason."""
+
+    sightings: tuple[tuple[str, Record], ...]
+    failed: tuple[tuple[str, str], ...]
+
+    @property
+    def records(self) -> list[Record]:
+        """Each finding once, in the order of sighting, as it was kept last."""
+        return list({record.id: record for _, record in self.sightings}.values())
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A fault with what it was judged by; ``text`` says what departed where the fault's own departure does not."""
+
+    fault: Fault
+    judge: Literal["generic", "vector", "reference"] = "generic"
+    state: State = "open"
+    text: str = ""
+
+
+def subject_of(registry: Registry, driver: str) -> Implementation | Provider:
+    """The implementation or the provider of that name."""
+    for provider in registry.providers:
+        if provider.name == driver:
+            return provider
+    return implementation_named(registry, driver)
+
+
+def ingredients(registry: Registry, driver: str, mode: str, lane: Lane) -> Ingredients:
+    """What a reproducer for a lane is made of."""
+    toolchain = find_toolchain(lane.arch)
+    return Ingredients(registry.root, mode_named(registry, mode), subject_of(registry, driver), lane, toolchain)
+
+
+class Keeper:
+    """Keeps the findings of one run. ``say`` is told what is being worked on."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        store: Store,
+        *,
+        revision: str,
+        impls: Sequence[str] = (),
+        deviations: Sequence[Deviation] = (),
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Nothing is written before ``keep``."""
+        self._registry = registry
+        self._store = store
+        self._revision = revision
+        self._impls = tuple(sorted(str(Path(folder).resolve()) for folder in impls))
+        self._accepted = {item.key.id for item in deviations}
+        self._say = say
+        self._known: dict[tuple[str, str], list[Fault]] = {}
+
+    def keep(self, plans: RunPlan, results: Sequence[AlgorithmResult]) -> KeptRun:
+        """Look into every cell that departed. Raises HarnessFault where the store cannot be written."""
+        by_name = {plan.name: plan for plan in plans.algorithms}
+        lanes = {lane.name: lane for lane in plans.lanes}
+        sightings: list[tuple[str, Record]] = []
+        failed: list[tuple[str, str]] = []
+        for result in results:
+            plan = by_name[result.name]
+            cells = {str(cell.cell): cell for cell in plan.cells}
+            for cell in sorted(result.cells, key=lambda item: not cells[item.cell].native):
+                if not cell.findings:
+                    continue
+                self._say(f"shrinking: {cell.cell}")
+                place = cells[cell.cell]
+                try:
+                    found = list(self._faults(plan, place, cell))
+                except HarnessFault as fault:
+                    failed.append((cell.cell, str(fault)))
+                    continue
+                if not found:
+                    failed.append((cell.cell, "no departure of this cell could be seen again"))
+                lane = lanes[place.cell.lane]
+                sightings += [(cell.cell, self._put(plan, place, lane, item)) for item in found]
+        return KeptRun(tuple(sightings), tuple(failed))
+
+    def _faults(self, plan: AlgorithmPlan, place: CellPlan, cell: CellResult) -> Iterable[_Found]:
+        suspect = Suspect(plan.manifest, plan.oracle, place.station, place.arch)
+        known = self._known.setdefault((place.cell.driver, str(plan.algorithm)), [])
+        with Judge(plan.manifest, plan.oracle, place.station) as judge:
+            raws = [*self._raw(judge, place, cell), *_vector_raws(judge, plan, cell)]
+            faults = faults_of(judge, suspect, raws, known)
+            known += [fault for fault in faults if fault not in known]
+            yield from (_Found(fault) for fault in faults)
+            seen = {fault.departure.symptom.name.lower() for fault in faults}
+            for finding in cell.findings:
+                if finding.repeats == "alone" and faults:
+                    continue
+                if finding.symptom not in seen or finding.repeats != "alone":
+                    yield from _as_it_came(judge, plan, suspect, finding)
+
+    def _raw(self, judge: Judge, place: CellPlan, cell: CellResult) -> list[Raw]:
+        """Departures of the batches that the run's findings lie in, and of the first ones."""
+        per_case, per_batch = judge.manifest.messages_per_session, judge.manifest.sessions_per_batch
+        cases = -(-place.comparisons // per_case)
+        ids = [parse_case_id(item.case_id) for item in cell.findings if ":" not in item.case_id]
+        numbers = dict.fromkeys([*(item.batch for item in ids), *range(-(-cases // per_batch))])
+        found: list[Raw] = []
+        for number in list(numbers)[:_MOST_BATCHES]:
+            found += raw_departures(judge, number, max(1, cases - number * per_batch))
+        return found
+
+    def _put(self, plan: AlgorithmPlan, place: CellPlan, lane: Lane, found: _Found) -> Record:
+        """Write one fault of one cell."""
+        fault = found.fault
+        driver = place.cell.driver + (f":{place.cell.backend}" if place.cell.backend else "")
+        symptom = fault.departure.symptom
+        name = symptom.name.lower() if symptom is not Symptom.NONE else fault.departure.verdict.name.lower()
+        key = Key(driver, str(plan.algorithm), name, fault.classified.text)
+        batch = batch_of([fault.case])
+        text = found.text or departure_text(batch, fault.departure, place.arch)
+        expected = execute_alone(plan.oracle, batch, watch=Watch(0))
+        made_of = ingredients(self._registry, place.cell.driver, plan.algorithm.mode, lane)
+        state = "accepted" if key.id in self._accepted and found.state == "open" else found.state
+        record = Record(
+            key=key,
+            state=state,
+            verdict=fault.departure.verdict.name.lower(),
+            text=text,
+            cells=(str(place.cell),),
+            judge=found.judge,
+            shrunk=fault.shrunk,
+            rate=fault.rate,
+            from_case=fault.name,
+            impls=self._impls,
+            first_revision=self._revision,
+            last_revision=self._revision,
+            fixed_revision="",
+            case_sha256="",
+        )
+        repro = repro_text(made_of, key, fault.case, fault.departure, expected=expected, text=text)
+        kept = self._store.put(Kept(record, fault.case, repro)).record
+        if (kept.state == "accepted") != (key.id in self._accepted) and kept.state in ("accepted", "open"):
+            kept = self._store.update(kept.id, state="accepted" if key.id in self._accepted else "open")
+        return kept
+
+
+def _vector_raws(judge: Judge, plan: AlgorithmPlan, cell: CellResult) -> list[Raw]:
+    """Vectors that a cell answers otherwise than generic does, as cases like any other."""
+    wanted = {item.case_id for item in cell.findings if ":" in item.case_id}
+    found: list[Raw] = []
+    for long in (False, True):
+        directed = vector_batch(plan.vectors, plan.manifest, bounded=plan.bounded, long=long) if wanted else None
+        if directed is None:
+            break
+        chosen = [i for i, name in enumerate(directed.names) if name in wanted]
+        for index in chosen[: _MOST_BATCHES * 16]:
+            case = judge.unsealed(case_of(directed.batch, index, plan.manifest.algorithm))
+            departure = judge.one(case) if case is not None else None
+            if case is not None and departure is not None:
+                found.append(Raw(case, departure, directed.names[index]))
+    return found
+
+
+def _as_it_came(judge: Judge, plan: AlgorithmPlan, suspect: Suspect, finding: Finding) -> Iterable[_Found]:
+    """A departure that cannot be shrunk: one that needs its neighbours, repeats at times, or has another judge."""
+    case, by = _case_named(judge, plan, finding)
+    if case is None:
+        return
+    judged_by: Literal["generic", "vector", "reference"] = "generic"
+    word, state, rate = "neighbours", "open", 0.0
+    departure = _told(finding)
+    if finding.repeats == "alone" and suspect.oracle == suspect.subject:
+        judged_by = "vector" if by == "vector" else "reference"
+        word, rate = judged_by, 1.0
+    elif finding.repeats != "in_batch":
+        seen = replays(suspect.subject, case, suspect.oracle, _RATE_RUNS)
+        departed = [item for item in seen if item is not None]
+        rate = len(departed) / _RATE_RUNS
+        word, state = ("unshrunk", "open") if rate == 1.0 else ("unrepeatable", "flaky")
+        departure = departed[0] if departed else departure
+    fault = Fault(case, departure, Classified((), word), finding.case_id, shrunk=False, rate=rate)
+    yield _Found(fault, judged_by, "flaky" if state == "flaky" else "open", finding.text)
+
+
+def _case_named(judge: Judge, plan: AlgorithmPlan, finding: Finding) -> tuple[Case | None, str]:
+    """The case of a finding, sealed, and what kind it is."""
+    algorithm = plan.manifest.algorithm
+    if ":" not in finding.case_id:
+        case_id = parse_case_id(finding.case_id)
+        batch = finished_batch(plan.manifest, case_id.batch, judge.encrypt)
+        return case_of(select_cases(batch, np.array([case_id.index])), 0, algorithm), "case"
+    for long in (False, True):
+        directed = vector_batch(plan.vectors, plan.manifest, bounded=plan.bounded, long=long)
+        if finding.case_id in directed.names:
+            return case_of(directed.batch, directed.names.index(finding.case_id), algorithm), "vector"
+    return None, ""
+
+
+def _told(finding: Finding) -> Departure:
+    """A departure as far as a run's results tell it."""
+    verdict = Verdict[finding.verdict.upper()]
+    return Departure(0, verdict, Symptom[finding.symptom.upper()], 0, Buffer.OUT, 0, 0, 0, 0, b"", b"")
+
+
+def kept_lines(kept: KeptRun, store: Store, impls: Sequence[str]) -> Iterable[str]:
+    """What ``check`` prints of the findings: each once, with its id and the command that shows it again."""
+    more = "".join(f" --impls '{folder}'" for folder in impls)
+    where = "" if shown(store.folder) == "findings" else f" --findings '{shown(store.folder)}'"
+    for record in kept.records:
+        key = record.key
+        yield (
+            f"finding {record.id}: {key.implementation}, {key.algorithm}, {key.symptom}, {key.fault_class}: "
+            f"{record.state}, in {len(record.cells)} cell{'s' if len(record.cells) > 1 else ''}: {record.text}"
+        )
+        yield f"    see it again: crosslane repro {record.id}{where}{more}"
+    for cell, why in kept.failed:
+        yield f"{cell}: its departures are in the report above and not among the findings: {why}"

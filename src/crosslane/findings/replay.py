@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs kept findings again: shows them, measures how often they depart, starts a debugger on them."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosslane.describe import departure_text, session_lines
+from crosslane.errors import BadInput, CrosslaneError, HarnessFault, MissingTool
+from crosslane.execute import execute_unless_declined
+from crosslane.findings.case import batch_of
+from crosslane.findings.gather import first_departure
+from crosslane.findings.keep import ingredients
+from crosslane.findings.record import Record, State
+from crosslane.findings.reproducer import build_repro, gdb_script
+from crosslane.findings.store import Kept, Store
+from crosslane.isa import host_arch
+from crosslane.lanes import lanes_for_host
+from crosslane.model import Lane, Registry
+from crosslane.names import parse_cell
+from crosslane.plan import AlgorithmPlan, Counts, RunPlan, Selection, make_plans
+from crosslane.toolchain import runner_command
+from crosslane.wire import Watch
+
+__all__ = ["Answer", "Retest", "debug", "replay_finding", "retest", "retest_all"]
+
+_RUNS = 10
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A finding's case on one cell: whether it agreed, and the sentence where it did not."""
+
+    cell: str
+    agreed: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class Retest:
+    """What running a finding again came to: ``departed`` of ``runs``, and the record as it is kept now."""
+
+    record: Record
+    departed: int
+    runs: int
+
+
+def _lanes(registry: Registry, kept: Kept, lanes: Sequence[str]) -> tuple[str, ...]:
+    """The lanes asked for, else those of this host that the finding was seen in, the first where none."""
+    if lanes:
+        return tuple(lanes)
+    seen = [parse_cell(cell).lane for cell in kept.record.cells]
+    here = {lane.name for lane in lanes_for_host(registry)}
+    usable = tuple(dict.fromkeys(lane for lane in seen if lane in here))
+    if not usable:
+        raise BadInput(
+            f"finding {kept.record.id} was seen in {', '.join(seen)}, none of which this host has: name one with --lane"
+        )
+    return usable
+
+
+def _plans(registry: Registry, kept: Kept, lanes: Sequence[str]) -> RunPlan:
+    """The finding's cells; raises BadInput where its subject is not there or no longer builds."""
+    key = kept.record.key
+    chosen = _lanes(registry, kept, lanes)
+    driver = key.implementation.partition(":")[0]
+    if driver not in {item.driver for item in registry.implementations} | {item.name for item in registry.providers}:
+        folders = " ".join(f"--impls '{folder}'" for folder in kept.record.impls) or "--impls DIR"
+        raise BadInput(
+            f"finding {key.id} is of {driver}, which is not there any more: restore its folder, or give {folders}"
+        )
+    try:
+        return make_plans(registry, Selection((f"{key.algorithm}/{key.implementation}",), chosen), counts=Counts())
+    except BadInput as error:
+        raise BadInput(f"finding {key.id}: its subject no longer builds or is no cell: {error}") from None
+
+
+def _algorithm_plan(run: RunPlan, kept: Kept) -> AlgorithmPlan:
+    return next(plan for plan in run.algorithms if str(plan.algorithm) == kept.record.key.algorithm)
+
+
+def replay_finding(registry: Registry, kept: Kept, lanes: Sequence[str]) -> tuple[list[str], Iterator[Answer]]:
+    """The session's lines, and its answers to come, one for each lane."""
+    run = _plans(registry, kept, lanes)
+    batch = batch_of([kept.case])
+    return [f"{kept.record.key.algorithm}", *session_lines(batch, 0)], _answers(run, kept)
+
+
+def _answers(run: RunPlan, kept: Kept) -> Iterator[Answer]:
+    plan = _algorithm_plan(run, kept)
+    batch = batch_of([kept.case])
+    for cell in plan.cells:
+        if execute_unless_declined(cell.station, batch, watch=Watch(0)) is None:
+            yield Answer(str(cell.cell), agreed=True, text="declined: the CPU of this lane lacks what it needs")
+            continue
+        found = first_departure(batch, cell.station, plan.oracle)
+        text = departure_text(batch, found, cell.arch) if found is not None else ""
+        yield Answer(str(cell.cell), agreed=found is None, text=text)
+
+
+def retest(registry: Registry, store: Store, kept: Kept, lanes: Sequence[str], *, revision: str) -> Retest:
+    """Run a finding's case alone ten times in each of its lanes, and keep what it came to.
+
+    It is open (or accepted) where it always departs in some lane, fixed where it never does, flaky in between. Raises
+    BadInput where its subject no longer builds, or where it cannot be judged by the generic implementation.
+    """
+    if kept.record.judge != "generic" or kept.record.key.fault_class == "neighbours":
+        raise BadInput(
+            f"finding {kept.record.id} cannot be run alone against the generic implementation: run `crosslane check "
+            f"--cell '{kept.record.key.algorithm}/{kept.record.key.implementation}'` to see whether it is still there"
+        )
+    run = _plans(registry, kept, lanes)
+    plan = _algorithm_plan(run, kept)
+    batch = batch_of([kept.case])
+    counts = [
+        sum(first_departure(batch, cell.station, plan.oracle) is not None for _ in range(_RUNS)) for cell in plan.cells
+    ]
+    most = max(counts)
+    before = kept.record.state
+    state: State = "fixed" if most == 0 else "flaky" if most < _RUNS else "accepted" if before == "accepted" else "open"
+    record = store.update(
+        kept.record.id,
+        state=state,
+        rate=most / _RUNS,
+        fixed_revision=revision if state == "fixed" else "",
+        last_revision=kept.record.last_revision if state == "fixed" else revision,
+    )
+    return Retest(record, most, _RUNS)
+
+
+def debug(registry: Registry, kept: Kept, lanes: Sequence[str]) -> int:
+    """Start a debugger that stops at the subject's departing call; returns its exit status.
+
+    Natively gdb runs the reproducer. Under qemu the emulator waits with its stub for gdb-multiarch, which is started
+    where it is installed; else its command is printed and the emulator waits for it.
+    """
+    chosen = _lanes(registry, kept, lanes)[0]
+    lane = next((item for item in lanes_for_host(registry) if item.name == chosen), None)
+    if lane is None:
+        raise BadInput(f"{chosen!r} is no lane of this host: `crosslane list lanes` prints all")
+    key = kept.record.key
+    folder = Path(tempfile.mkdtemp(prefix=f"crosslane-{key.id}-"))
+    source, program = folder / "repro.c", folder / "repro"
+    source.write_text(kept.repro)
+    made_of = ingredients(registry, key.implementation.partition(":")[0], key.algorithm.partition("(")[0], lane)
+    try:
+        build_repro(made_of, source, program)
+    except BadInput as error:
+        raise BadInput(f"finding {key.id}: its subject no longer builds: {error}") from None
+    batch = batch_of([kept.case])
+    plan = _algorithm_plan(_plans(registry, kept, [lane.name]), kept)
+    found = first_departure(batch, plan.cells[0].station, plan.oracle)
+    op = found.op if found is not None else len(kept.case.operations) - 1
+    return _start_debugger(lane, program, op)
+
+
+def _start_debugger(lane: Lane, program: Path, op: int) -> int:
+    script = program.with_name("gdb-script")
+    runner = runner_command(lane)
+    debugger = "gdb" if lane.arch == host_arch() else "gdb-multiarch"
+    installed = shutil.which(debugger) is not None
+    command = [debugger, "-q", "-x", str(script)]
+    if not runner:
+        if not installed:
+            raise MissingTool("gdb is not installed: install the Debian package gdb")
+        script.write_text(gdb_script(program, op, port=None))
+        print(" ".join(command), flush=True)
+        return subprocess.run(command, check=False).returncode
+    port = _free_port()
+    script.write_text(gdb_script(program, op, port=port))
+    emulated = [runner[0], "-g", str(port), *runner[1:], str(program)]
+    print(f"{' '.join(emulated)} &\n{' '.join(command)}", flush=True)
+    if not installed:
+        print(f"the emulator waits for that command; {debugger} is the Debian package of that name", flush=True)
+    try:
+        with subprocess.Popen(emulated) as emulator:
+            try:
+                return subprocess.run(command, check=False).returncode if installed else emulator.wait()
+            finally:
+                emulator.kill()
+    except OSError as error:
+        raise HarnessFault(f"{emulated[0]} does not start ({error.strerror}): install it again") from None
+
+
+def _free_port() -> int:
+    """A port that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return int(probe.getsockname()[1])
+
+
+def retest_all(
+    registry: Registry, store: Store, ids: Sequence[str], lanes: Sequence[str], *, revision: str
+) -> Iterator[Retest | CrosslaneError]:
+    """Retest some findings one after the other; what prevents one is given in its place."""
+    for name in ids:
+        try:
+            yield retest(registry, store, store.read(name), lanes, revision=revision)
+        except CrosslaneError as error:
+            yield error

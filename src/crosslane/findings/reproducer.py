@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``repro.c``: a finding as a C program against the subject's own sources, and the debugger's script for it.
+
+The program has the case and its right answer in it. It runs the case as a shim does, with guard pages, canaries and
+the check of registers, on the sources of the subject, of the mode and of ``impls/shim``; no Python, no emulated
+protocol.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosslane import wire
+from crosslane.compare import Departure
+from crosslane.describe import session_lines
+from crosslane.errors import BadInput, HarnessFault
+from crosslane.findings.case import Case, batch_of
+from crosslane.findings.record import Key
+from crosslane.isa import ALL_ARCHES, feature_flags
+from crosslane.model import Implementation, Lane, Mode, Provider
+from crosslane.toolchain import Toolchain
+from crosslane.wire import OpKind, Results
+
+__all__ = ["Ingredients", "build_command", "build_repro", "gdb_script", "repro_text"]
+
+_NOT_LINKED = ("main.c", "launcher.c", "sanitizer.c")
+_LIMIT_S = 300
+_SLOTS = {
+    **{name: f"{name}.{{way}}" for name in ("ecb", "cbc", "cfb", "ofb", "ctr", "cts_cbc")},
+    **{name: f"{name}_{{way}}" for name in ("xts", "xts_gb", "lrw")},
+    **dict.fromkeys(("cmac", "cbcmac", "xcbc"), "mac_update"),
+    "gcm": "ctr.encrypt",
+    "ccm": "ctr.encrypt",
+}
+"""The leaf's function for a mode, where it is fused."""
+
+
+@dataclass(frozen=True)
+class Ingredients:
+    """What a reproducer is made of: the suite's root, the mode, the subject, and the lane it is for."""
+
+    root: Path
+    mode: Mode
+    subject: Implementation | Provider
+    lane: Lane
+    toolchain: Toolchain
+
+    @property
+    def name(self) -> str:
+        """The C name that the subject is reached by."""
+        if isinstance(self.subject, Provider):
+            return f"provider_{self.subject.name.replace('-', '_')}"
+        return self.subject.symbol
+
+
+def build_command(made_of: Ingredients, source: Path, program: Path) -> list[str]:
+    """The compiler's command line for a reproducer."""
+    root, lane, subject = made_of.root, made_of.lane, made_of.subject
+    shim = root / "impls" / "shim"
+    others = [arch for arch in ALL_ARCHES if arch != lane.arch]
+    parts = sorted(
+        path
+        for suffix in (".c", ".S")
+        for path in shim.glob(f"*{suffix}")
+        if path.name not in _NOT_LINKED and not any(path.stem.endswith(f"_{arch}") for arch in others)
+    )
+    features = () if isinstance(subject, Provider) else subject.features
+    defines = (
+        (f'-DPROVIDER_NAME="{subject.name}"', f"-DPROVIDER_SESSION={made_of.name}")
+        if isinstance(subject, Provider)
+        else (f'-DSUBJECT_NAME="{subject.symbol}"',)
+    )
+    includes = [shim, made_of.mode.folder.parent, made_of.mode.folder, subject.folder.parent, subject.folder]
+    code = [path for path in subject.sources if path.suffix in (".c", ".S")]
+    libraries = [f"-l{name}" for name in subject.libraries] if isinstance(subject, Provider) else ["-static"]
+    return [
+        made_of.toolchain.cc, "-std=c11", "-g", lane.opt, "-w", "-fno-pie", "-no-pie", "-fno-stack-protector",
+        *feature_flags(lane.arch, features), *defines, *(f"-I{folder}" for folder in dict.fromkeys(includes)),
+        "-o", str(program), str(source), *map(str, parts), *map(str, sorted(made_of.mode.folder.glob("*.c"))),
+        *map(str, code), *libraries,
+    ]  # fmt: skip
+
+
+def build_repro(made_of: Ingredients, source: Path, program: Path) -> None:
+    """Compile a reproducer; raises BadInput with the compiler's words where the subject no longer builds."""
+    try:
+        done = subprocess.run(
+            build_command(made_of, source, program),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_LIMIT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise HarnessFault(f"{source}: the compiler does not run ({error}): install it again") from None
+    if done.returncode != 0:
+        words = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:200])
+        raise BadInput(f"{source}: does not build against the subject's sources: {words}; correct what is said there")
+
+
+def _bytes(name: str, data: bytes) -> str:
+    rows = [data[i : i + 16] for i in range(0, len(data), 16)] or [b"\0"]
+    lines = ["    " + " ".join(f"0x{byte:02x}," for byte in row) for row in rows]
+    return f"static const uint8_t {name}[] = {{\n" + "\n".join(lines) + "\n};\n"
+
+
+def _shown_command(made_of: Ingredients) -> str:
+    """The command with folders as variables: a reproducer is read on other machines too."""
+    words = build_command(made_of, Path("repro.c"), Path("repro"))
+    origin = getattr(made_of.subject, "origin", "own")
+    shown = []
+    for word in words:
+        text = shlex.quote(word)
+        for folder, variable in ((origin, "$SUBJECT"), (str(made_of.root), "$CROSSLANE")):
+            text = text.replace(f"{folder}/", f"{variable}/") if folder != "own" else text
+        shown.append(text)
+    return " \\\n *       ".join(_wrapped(shown))
+
+
+def _wrapped(words: Iterable[str]) -> Iterable[str]:
+    line = ""
+    for word in words:
+        if line and len(line) + len(word) > 100:
+            yield line
+            line = ""
+        line = f"{line} {word}" if line else word
+    yield line
+
+
+def _targets(made_of: Ingredients, case: Case, op: int) -> list[str]:
+    """Functions of the leaf that the departing operation can call."""
+    if isinstance(made_of.subject, Provider):
+        return []
+    if case.operations[op].kind is OpKind.SETKEY:
+        return ["setkey"]
+    fused = _SLOTS.get(made_of.mode.name, "encrypt_blocks").format(way="decrypt" if case.decrypting else "encrypt")
+    return list(dict.fromkeys([fused, "encrypt_blocks", "decrypt_blocks"]))
+
+
+def repro_text(
+    made_of: Ingredients, key: Key, case: Case, departure: Departure, *, expected: Results, text: str
+) -> str:
+    """The source of the reproducer of a sealed case; ``expected`` is the oracle's answer to it alone."""
+    batch = batch_of([case])
+    encoded = bytearray(wire.batch_len(batch))
+    wire.encode_batch_into(batch, memoryview(encoded))
+    session = "\n".join(f" *   {line}" for line in session_lines(batch, 0))
+    given = ", CROSSLANE names a checkout of the suite" + (
+        "" if getattr(made_of.subject, "origin", "own") == "own" else ", SUBJECT the folder given with --impls"
+    )
+    head = (
+        f"/* SPDX-License-Identifier: Apache-2.0\n *\n * Finding {key.id}: {key.implementation}, {key.algorithm}, "
+        f"{key.symptom}, {key.fault_class}.\n * {text}\n *\n{session}\n *\n"
+        f" * Build and run it{given}:\n *   {_shown_command(made_of)}\n *   ./repro\n"
+        " * It prints what was expected and what it got. Status: 1 where the subject departs, else 0.\n */\n"
+    )
+    arrays = _bytes("encoded", bytes(encoded)) + _bytes("expected_statuses", expected.statuses.tobytes())
+    arrays += _bytes("expected_out", expected.out.tobytes())
+    targets = "".join(
+        f"    repro_targets[{i}] = (uintptr_t)subject.bare.{name};\n"
+        for i, name in enumerate(_targets(made_of, case, departure.op))
+    )
+    library = isinstance(made_of.subject, Provider)
+    cipher = key.algorithm.partition("(")[2].rstrip(")")
+    parts = {
+        "@ARRAYS@": arrays.rstrip("\n"),
+        "@DECLARE@": _DECLARE_LIBRARY if library else _DECLARE_LEAF,
+        "@USE@": _USE_LIBRARY if library else _USE_LEAF,
+        "@TARGETS@": targets,
+        "@NAME@": made_of.name,
+        "@CIPHER@": cipher,
+        "@MODE@": made_of.mode.name,
+    }
+    program = _PROGRAM
+    for mark, replacement in parts.items():
+        program = program.replace(mark, replacement)
+    return head + program
+
+
+_DECLARE_LEAF = "extern subject_getter_fn @NAME@;"
+_DECLARE_LIBRARY = "extern const struct subject_session @NAME@;"
+_USE_LEAF = """    const struct subject_leaf *leaf = @NAME@(features_detect());
+    if (leaf == NULL) {
+        shim_fail("this CPU lacks what the implementation needs");
+    }
+    driver_use_leaf(leaf);"""
+_USE_LIBRARY = """    if (!driver_use_session(&@NAME@, "@CIPHER@")) {
+        shim_fail("the library lacks the algorithm");
+    }"""
+
+_PROGRAM = """#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "shim.h"
+
+/* The session as docs/reference/protocol.md has it, and what the generic implementation answers. */
+@ARRAYS@
+
+extern const struct subject_mode subject_mode_@MODE@;
+@DECLARE@
+
+uint64_t num_calls;
+volatile uintptr_t repro_targets[4]; /* where a debugger stops: the subject's functions that this case calls */
+
+_Noreturn void shim_fail(const char *sentence)
+{
+    printf("cannot run: %s\\n", sentence);
+    exit(3);
+}
+
+/* A watcher saw something, or the process was about to end; called from signal handlers too. */
+_Noreturn void shim_end_after_departure(void)
+{
+    static const char *const symptoms[] = {"ends or hangs", "output", "iv", "changes a canary", "reads beyond",
+        "writes beyond", "does not keep registers", "changes an input", "changes a context"};
+    static const char *const buffers[] = {"an address", "key", "iv given", "input", "output", "iv", "associated data",
+        "tag", "context", "second context", "results", "batch"};
+    const uint8_t *r = batch.case_results;
+    printf("expected: the operation keeps to its buffers and registers and comes back\\n");
+    printf("got: operation %u: %s; %s, offset %lld; signal %u; registers %#llx (bits as in protocol.md)\\n",
+           (unsigned)load_le32(r + 4), symptoms[r[1] <= 8 ? r[1] : 0], buffers[r[2] <= 11 ? r[2] : 0],
+           (long long)load_le64(r + 8), r[3], (unsigned long long)load_le64(r + 16));
+    fflush(stdout);
+    _exit(1);
+}
+
+static void say(const char *word, const uint8_t *data, size_t len)
+{
+    printf("%s", word);
+    for (size_t i = 0; i < len; i++) {
+        printf("%02x", data[i]);
+    }
+    printf("\\n");
+}
+
+static int differ(const char *what, const uint8_t *expected, const uint8_t *got, size_t len)
+{
+    if (memcmp(expected, got, len) == 0) {
+        return 0;
+    }
+    printf("%s\\n", what);
+    say("  expected: ", expected, len);
+    say("  got:      ", got, len);
+    return 1;
+}
+
+__attribute__((noinline)) void repro_begin(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
+int main(void)
+{
+    static uint8_t *aligned, *results;
+    if (posix_memalign((void **)&aligned, 64, sizeof encoded) != 0) {
+        shim_fail("no memory");
+    }
+    memcpy(aligned, encoded, sizeof encoded);
+    arenas_init();
+    signals_init();
+    watchdog_start();
+    subject.mode = &subject_mode_@MODE@;
+    subject.watch = WATCH_LAYOUT | WATCH_CANARY | WATCH_REGISTERS | WATCH_CONTEXT;
+@USE@
+@TARGETS@    const char *wrong = batch_open(aligned, sizeof encoded);
+    if (wrong != NULL) {
+        shim_fail(wrong);
+    }
+    results = calloc(1, batch_results_len());
+    batch_bind_results(results, batch_results_len());
+    repro_begin();
+    if (session_run_case(0)) {
+        shim_end_after_departure();
+    }
+    int departs = differ("statuses of the operations:", expected_statuses, batch.statuses, batch.num_ops);
+    departs |= differ("outputs:", expected_out, batch.out, batch.out_len);
+    printf("%s\\n", departs ? "departs" : "agrees");
+    return departs;
+}
+"""
+
+
+def gdb_script(program: Path, op: int, *, port: int | None) -> str:
+    """Commands for gdb: start the program, or reach it at an emulator's ``port``, and stop at the subject's call."""
+    begin = (
+        f"file {program}\nset sysroot /\ntarget remote localhost:{port}\nbreak repro_begin\ncontinue\n"
+        if port
+        else f"file {program}\nbreak repro_begin\nrun\n"
+    )
+    return (
+        "set pagination off\nset confirm off\nhandle SIGALRM SIGVTALRM SIGPROF nostop noprint pass\n"
+        + begin
+        + "set $i = 0\nwhile $i < 4\n  if repro_targets[$i] != 0\n"
+        + f"    break *repro_targets[$i] if batch.results[16] == {op & 255}\n"
+        + "  end\n  set $i = $i + 1\nend\ncontinue\nbacktrace\n"
+    )

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of findings: ``<id>/{finding.toml, case.json, repro.c}``, one folder a finding.
+
+A finding appears by one rename and changes under a lock, so that runs side by side may write, and a run that is ended
+leaves what was there before. Reading is strict: a folder that was edited or cut off is said, never guessed at.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from crosslane.data import read_files, shown
+from crosslane.errors import BadInput, CrosslaneError, HarnessFault
+from crosslane.findings.case import Case
+from crosslane.findings.formats import case_from_json, case_to_json
+from crosslane.findings.record import Record, read_record, record_text
+from crosslane.names import nearest
+
+__all__ = ["Kept", "Store"]
+
+_RECORD, _CASE, _REPRO = "finding.toml", "case.json", "repro.c"
+_LOCK = ".lock"
+_NEW, _OLD = ".new-", ".old-"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A finding with its case, sealed as it runs, and its reproducer's text."""
+
+    record: Record
+    case: Case
+    repro: str
+
+    def fitting(self) -> Kept:
+        """The same with the digest that belongs to the case."""
+        digest = hashlib.sha256(case_to_json(self.case).encode()).hexdigest()
+        return replace(self, record=replace(self.record, case_sha256=digest))
+
+
+class Store:
+    """The findings in one folder, which need not exist before something is written."""
+
+    def __init__(self, folder: Path) -> None:
+        """Nothing is read or written yet."""
+        self.folder = folder
+
+    def ids(self) -> list[str]:
+        """Ids of all findings, sorted."""
+        try:
+            names = sorted(entry.name for entry in self.folder.iterdir() if entry.is_dir())
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise BadInput(
+                f"{shown(self.folder)}: cannot be read as the folder of findings ({error.strerror}): name another with "
+                "--findings"
+            ) from None
+        return [name for name in names if not name.startswith(".")]
+
+    def resolve(self, text: str) -> str:
+        """The id that ``text`` is, or is the beginning of; raises BadInput with the nearest ones."""
+        ids = self.ids()
+        fitting = [name for name in ids if name.startswith(text)] if len(text) >= 4 else []
+        if text in ids or len(fitting) == 1:
+            return text if text in ids else fitting[0]
+        where = shown(self.folder)
+        if fitting:
+            raise BadInput(f"{text!r} begins several findings of {where}: {', '.join(fitting)}; give one more letter")
+        close = nearest(text, ids) or ids[:5]
+        cure = f"nearest are {', '.join(close)}" if close else "there are none"
+        raise BadInput(f"there is no finding {text!r} in {where}; {cure}; `crosslane findings list` prints all")
+
+    def read(self, name: str) -> Kept:
+        """Read a finding by its whole id; raises BadInput in one sentence where its folder is damaged."""
+        with self._locked(shared=True):
+            return self._read(name)
+
+    def _read(self, name: str) -> Kept:
+        place = self.folder / name
+        record = read_record(place / _RECORD)
+        texts = []
+        for data, file in zip(read_files([place / _CASE, place / _REPRO]), (_CASE, _REPRO), strict=True):
+            try:
+                texts.append(data.decode())
+            except UnicodeDecodeError:
+                raise _damaged(place / file, "is not UTF-8") from None
+        if record.id != name:
+            raise _damaged(place / _RECORD, f"has the key of finding {record.id}, not of {name}")
+        if hashlib.sha256(texts[0].encode()).hexdigest() != record.case_sha256:
+            raise _damaged(place / _CASE, f"is not the case that {_RECORD} gives the digest of")
+        return Kept(record, case_from_json(texts[0], shown(place / _CASE)), texts[1])
+
+    def read_all(self) -> tuple[list[Kept], list[CrosslaneError]]:
+        """All findings that can be read, and what is wrong with the others."""
+        kept: list[Kept] = []
+        wrong: list[CrosslaneError] = []
+        for name in self.ids():
+            try:
+                kept.append(self.read(name))
+            except CrosslaneError as error:
+                wrong.append(error)
+        return kept, wrong
+
+    def put(self, new: Kept) -> Kept:
+        """Keep a sighting: a new finding, or one more of a known one. Returns what is kept now.
+
+        A known finding keeps its case as long as that departs. Raises BadInput where the known folder is damaged and
+        HarnessFault where nothing can be written.
+        """
+        new = new.fitting()
+        with self._locked(shared=False):
+            if not (self.folder / new.record.id).exists():
+                self._replace(new)
+                return new
+            old = self._read(new.record.id)
+            merged = _merged(old, new)
+            if merged != old:
+                self._replace(merged)
+            return merged
+
+    def update(self, name: str, **changes: object) -> Record:
+        """Change fields of a finding's record."""
+        with self._locked(shared=False):
+            old = self._read(name)
+            new = replace(old, record=replace(old.record, **changes))  # type: ignore[arg-type]
+            if new != old:
+                self._replace(new)
+            return new.record
+
+    def _replace(self, kept: Kept) -> None:
+        """Put a whole folder in place of another, or of none."""
+        place = self.folder / kept.record.id
+        old = self.folder / f"{_OLD}{kept.record.id}"
+        with self._explained():
+            made = Path(tempfile.mkdtemp(prefix=_NEW, dir=self.folder))
+            try:
+                made.chmod(0o755)
+                for name, text in (
+                    (_CASE, case_to_json(kept.case)), (_REPRO, kept.repro), (_RECORD, record_text(kept.record))
+                ):  # fmt: skip
+                    with (made / name).open("w", encoding="utf-8") as file:
+                        file.write(text)
+                        file.flush()
+                        os.fsync(file.fileno())
+                if place.exists():
+                    place.rename(old)
+                made.rename(place)
+            except OSError:
+                shutil.rmtree(made, ignore_errors=True)
+                if old.exists() and not place.exists():
+                    old.rename(place)
+                raise
+            shutil.rmtree(old, ignore_errors=True)
+
+    @contextmanager
+    def _locked(self, *, shared: bool) -> Iterator[None]:
+        """Hold the folder: readers together, a writer alone."""
+        if shared and not self.folder.is_dir():
+            yield
+            return
+        with self._explained(writing=not shared):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            try:
+                descriptor = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+            except OSError as error:
+                if not shared or error.errno not in (errno.EROFS, errno.EACCES):
+                    raise
+                descriptor = os.open(self.folder, os.O_RDONLY)  # a folder that cannot be written can be read
+            fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        try:
+            if not shared:
+                self._tidy()
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _tidy(self) -> None:
+        """Take back, or away, what a writer left that was ended between two renames."""
+        for entry in list(self.folder.glob(f"{_OLD}*")):
+            place = self.folder / entry.name.removeprefix(_OLD)
+            if place.exists():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.rename(place)
+        for entry in list(self.folder.glob(f"{_NEW}*")):
+            shutil.rmtree(entry, ignore_errors=True)
+
+    @contextmanager
+    def _explained(self, *, writing: bool = True) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            cure = "free some space" if full else "make it writable" if writing else "make it readable"
+            raise HarnessFault(
+                f"{shown(self.folder)}: the findings cannot be {'written' if writing else 'read'} ({error.strerror}): "
+                f"{cure}, or name another folder with --findings"
+            ) from None
+
+
+def _damaged(path: Path, what: str) -> BadInput:
+    return BadInput(
+        f"{shown(path)}: {what}, so it was edited or cut off; restore it, or remove the folder and let "
+        "`crosslane check` find it again"
+    )
+
+
+def _merged(old: Kept, new: Kept) -> Kept:
+    """A known finding seen again."""
+    before, now = old.record, new.record
+    cells = tuple(sorted({*before.cells, *now.cells}))
+    impls = tuple(sorted({*before.impls, *now.impls}))
+    gone = before.state in ("fixed", "flaky") and now.state == "open"
+    base = new if gone else old
+    state = "open" if gone else before.state
+    record = replace(
+        base.record,
+        state=state,
+        cells=cells,
+        impls=impls,
+        first_revision=before.first_revision,
+        last_revision=now.last_revision,
+        fixed_revision="" if gone else before.fixed_revision,
+    )
+    return Kept(record, base.case, base.repro)
