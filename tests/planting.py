@@ -167,6 +167,8 @@ class Planted:
             arch=lane.arch,
             native=lane.runner == "native",
             paths=implementation.paths,
+            ways=implementation.ways,
+            declared=implementation.paths,
             station=station or self.station(name, lane_name),
             comparisons=count,
         )

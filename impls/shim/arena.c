@@ -98,6 +98,8 @@ uint8_t *arena_place_context(struct arena *a, unsigned edge, size_t ctx_align, s
     uint8_t *at;
     if ((watch & WATCH_LAYOUT) != 0 && edge == EDGE_END) {
         at = a->end - (len + ctx_align - 1) / ctx_align * ctx_align;
+    } else if ((watch & WATCH_LAYOUT) != 0 && edge == EDGE_START) {
+        at = a->start;
     } else {
         at = a->start + 2 * page + ctx_align; /* page-aligned plus ctx_align: not a multiple of twice that */
     }

@@ -116,13 +116,13 @@ static void say_hello(void)
     memcpy(&first, &one, 1);
     features[0] = 0;
     (void)features_print(features, sizeof features);
-    used = (size_t)snprintf(text, sizeof text,
-                            "{\"protocol\":%u,\"arch\":\"%s\",\"byte_order\":\"%s\",\"word_bits\":%u,\"page_len\":%zu,"
-                            "\"transports\":[\"mapped\",\"inline\"],\"max_message_len\":%llu,\"num_slots\":%u,"
-                            "\"features\":[%s],\"watchers\":[\"layout\",\"canary\",\"context\"%s],\"implementations\":[",
-                            PROTOCOL_VERSION, features_arch(), first == 1 ? "little" : "big",
-                            (unsigned)(8 * sizeof(void *)), page_len(), (unsigned long long)MAX_MESSAGE_LEN, NUM_SLOTS,
-                            features, thunks_available() ? ",\"registers\",\"paths\"" : "");
+    used = (size_t)snprintf(
+        text, sizeof text,
+        "{\"protocol\":%u,\"arch\":\"%s\",\"byte_order\":\"%s\",\"word_bits\":%u,\"page_len\":%zu,"
+        "\"transports\":[\"mapped\",\"inline\"],\"max_message_len\":%llu,\"num_slots\":%u,"
+        "\"features\":[%s],\"watchers\":[\"layout\",\"canary\",\"context\"%s],\"implementations\":[",
+        PROTOCOL_VERSION, features_arch(), first == 1 ? "little" : "big", (unsigned)(8 * sizeof(void *)), page_len(),
+        (unsigned long long)MAX_MESSAGE_LEN, NUM_SLOTS, features, thunks_available() ? ",\"registers\",\"paths\"" : "");
     for (const struct shim_implementation *i = shim_implementations; i->symbol != NULL && used < sizeof text; i++) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%s\"", i == shim_implementations ? "" : ",",
                                  i->symbol);
@@ -149,7 +149,10 @@ static const struct subject_leaf *find_leaf(const char *symbol, uint64_t hide, i
     for (const struct shim_implementation *i = shim_implementations; i->symbol != NULL; i++) {
         if (strcmp(i->symbol, symbol) == 0) {
             *known = 1;
-            return i->getter(features_detect() & ~hide);
+            getter_running = 1;
+            const struct subject_leaf *leaf = i->getter(features_detect() & ~hide);
+            getter_running = 0;
+            return leaf;
         }
     }
     return NULL;
@@ -344,17 +347,10 @@ int main(void)
         }
         uint64_t len = load_le64(header + 8);
         switch (header[6]) {
-        case MSG_OPEN:
-            do_open(len);
-            break;
-        case MSG_RUN:
-            do_run(len);
-            break;
-        case MSG_BARE:
-            do_bare(len);
-            break;
-        default:
-            shim_fail("a message is of an unknown kind");
+        case MSG_OPEN: do_open(len); break;
+        case MSG_RUN: do_run(len); break;
+        case MSG_BARE: do_bare(len); break;
+        default: shim_fail("a message is of an unknown kind");
         }
     }
 }

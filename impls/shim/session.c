@@ -2,7 +2,7 @@
  * Runs cases: builds each buffer where the case wants it, calls the subject, looks at what it left behind. */
 #include "shim.h"
 
-volatile int subject_running;
+volatile int subject_running, getter_running;
 
 enum stage { STAGE_EMPTY, STAGE_KEYED, STAGE_AAD, STAGE_DATA, STAGE_FINAL, STAGE_DONE };
 
@@ -111,6 +111,12 @@ static void feed(const uint8_t *out, size_t len)
     memcpy(fed[0].bytes, out, fed[0].len);
 }
 
+/* An answer that is no enum subject_status stays none: it must not be cut to one. */
+static uint8_t status_byte(int status)
+{
+    return status < SUBJECT_OK || status > SUBJECT_UNSUPPORTED ? 255 : (uint8_t)status;
+}
+
 /* ---- calls ------------------------------------------------------------------------------------------------ */
 
 static void enter(void)
@@ -156,7 +162,7 @@ static int run_setkey(struct slot *s, const struct test_case *c, const struct op
     uint8_t *key = arena_place(a, o->in_edge, o->in_align, o->in_len, subject.watch);
     memcpy(key, original, o->in_len);
     enter();
-    *status = (uint8_t)driver_setkey(&s->h, key, o->in_len, c->policy);
+    *status = status_byte(driver_setkey(&s->h, key, o->in_len, c->policy));
     leave();
     if (*status == SUBJECT_OK) {
         s->stage = STAGE_KEYED;
@@ -180,13 +186,12 @@ static int run_setiv(struct slot *s, const struct test_case *c, const struct op 
     }
     uint8_t *iv = arena_place(a, o->in_edge, o->in_align, o->in_len, subject.watch);
     memcpy(iv, original, o->in_len);
-    s->h.m.iv = arena_place(arena_of(BUFFER_IV, o->slot), o->out_edge, o->out_align, subject.block_len,
-                            subject.watch);
+    s->h.m.iv = arena_place(arena_of(BUFFER_IV, o->slot), o->out_edge, o->out_align, subject.block_len, subject.watch);
     memset(&s->h.state, 0, offsetof(struct subject_state, extra));
     s->h.state.decrypting = c->decrypting;
     s->h.state.lengths = (struct subject_lengths){o->aux0, o->aux1, c->tag_len};
     enter();
-    *status = (uint8_t)driver_setiv(&s->h, iv, o->in_len);
+    *status = status_byte(driver_setiv(&s->h, iv, o->in_len));
     leave();
     s->stage = *status == SUBJECT_OK ? STAGE_AAD : STAGE_KEYED;
     return input_changed(a, original) || canaries_changed(a) || canaries_changed(arena_of(BUFFER_IV, o->slot));
@@ -226,7 +231,7 @@ static int run_aad(struct slot *s, const struct op *o, uint8_t *status)
     uint8_t *aad = arena_place(a, o->in_edge, o->in_align, o->in_len, subject.watch);
     memcpy(aad, original, o->in_len);
     enter();
-    *status = (uint8_t)driver_aad(&s->h, aad, o->in_len);
+    *status = status_byte(driver_aad(&s->h, aad, o->in_len));
     leave();
     return input_changed(a, original) || canaries_changed(a);
 }
@@ -259,7 +264,7 @@ static uint8_t call_update(struct slot *s, const struct op *o, uint8_t *dst, con
     }
     leave();
     s->stage = status == SUBJECT_OK ? STAGE_DATA : s->stage;
-    return (uint8_t)status;
+    return status_byte(status);
 }
 
 /* A MAC takes data and gives none. */
@@ -327,7 +332,7 @@ static int run_final(struct slot *s, uint8_t *status)
         return 0;
     }
     enter();
-    *status = (uint8_t)driver_final(&s->h);
+    *status = status_byte(driver_final(&s->h));
     leave();
     s->stage = *status == SUBJECT_OK ? STAGE_FINAL : s->stage;
     return 0;
@@ -353,7 +358,7 @@ static int run_tag(struct slot *s, const struct test_case *c, const struct op *o
     }
     if (!refused) {
         enter();
-        *status = (uint8_t)driver_tag(&s->h, tag, len);
+        *status = status_byte(driver_tag(&s->h, tag, len));
         leave();
         s->stage = STAGE_DONE;
     } else {
@@ -374,7 +379,7 @@ static int run_reinit(struct slot *s, uint8_t *status)
         return 0;
     }
     enter();
-    *status = (uint8_t)driver_reinit(&s->h);
+    *status = status_byte(driver_reinit(&s->h));
     leave();
     s->stage = *status == SUBJECT_OK ? STAGE_KEYED : s->stage;
     return 0;
@@ -394,7 +399,7 @@ static int run_clone(struct slot *to, const struct op *o, const struct test_case
         memcpy(to->ctx_copy[i], from->ctx_copy[i], subject.leaf.ctx_len);
     }
     enter();
-    *status = (uint8_t)driver_clone(&to->h, &from->h);
+    *status = status_byte(driver_clone(&to->h, &from->h));
     leave();
     memcpy(to->h.m.iv, from->h.m.iv, subject.block_len);
     to->stage = *status == SUBJECT_OK ? from->stage : STAGE_EMPTY;
@@ -407,24 +412,15 @@ static int run_op(const struct test_case *c, const struct op *o, uint8_t *status
     *status = SUBJECT_OK;
     place_slot(o->slot, c);
     switch (o->kind) {
-    case OP_SETKEY:
-        return run_setkey(s, c, o, status);
-    case OP_SETIV:
-        return run_setiv(s, c, o, status);
-    case OP_AAD:
-        return run_aad(s, o, status);
-    case OP_UPDATE:
-        return run_update(s, o, status);
-    case OP_FINAL:
-        return run_final(s, status);
-    case OP_TAG:
-        return run_tag(s, c, o, status);
-    case OP_REINIT:
-        return run_reinit(s, status);
-    case OP_CLONE:
-        return run_clone(s, o, c, status);
-    default:
-        shim_fail("an operation has an unknown kind");
+    case OP_SETKEY: return run_setkey(s, c, o, status);
+    case OP_SETIV: return run_setiv(s, c, o, status);
+    case OP_AAD: return run_aad(s, o, status);
+    case OP_UPDATE: return run_update(s, o, status);
+    case OP_FINAL: return run_final(s, status);
+    case OP_TAG: return run_tag(s, c, o, status);
+    case OP_REINIT: return run_reinit(s, status);
+    case OP_CLONE: return run_clone(s, o, c, status);
+    default: shim_fail("an operation has an unknown kind");
     }
 }
 

@@ -139,7 +139,7 @@ int driver_reinit(struct held *h);
 int driver_clone(struct held *to, const struct held *from); /* contexts apart, which the shim copies */
 
 /* session.c */
-extern volatile int subject_running;
+extern volatile int subject_running, getter_running;
 int session_run_case(uint64_t index); /* nonzero: the process must end, a departure was recorded */
 
 /* batch.c: the batch and its results, wherever they lie */

@@ -49,6 +49,9 @@ HANDLER static void on_fault(int sig, siginfo_t *info, void *context)
         frame_resume_at(u, frame_trap_place(u));
         return;
     }
+    if (getter_running) {
+        shim_fail("the implementation's getter crashed: it may only look at the features and return its table");
+    }
     if (!subject_running) {
         shim_fail("the shim itself crashed outside the subject");
     }

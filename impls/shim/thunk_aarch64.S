@@ -18,15 +18,23 @@ thunk_targets: .fill NUM_SLOTS, 8, 0
     .globl thunk_has_avx
     .hidden thunk_has_avx
 thunk_has_avx: .quad 0
+noise_turn: .quad 0
 
     .section .rodata
     .balign 64
+/* Twice 1024 bytes, the second time complemented: calls take them in turn, so that every bit is seen as 0 and as 1. */
 noise:
     .set value, 0x243f6a8885a308d3
     .rept 128
     .quad value
     .set value, value * 0x5851f42d4c957f2d + 0x14057b7ef767814f
     .endr
+    .set value, 0x243f6a8885a308d3
+    .rept 128
+    .quad ~value
+    .set value, value * 0x5851f42d4c957f2d + 0x14057b7ef767814f
+    .endr
+    .set NOISE_LEN, 1024
 
     .text
     .macro ADDRESS reg, symbol
@@ -84,21 +92,37 @@ thunk_common:
 1:
     ADDRESS x17, thunk_targets
     ldr x17, [x17, w16, uxtw #3]
+    mov w10, w16
+    ADDRESS x9, noise_turn
+    ldr x11, [x9]
+    eor x11, x11, #NOISE_LEN
+    str x11, [x9]
     ADDRESS x16, noise
-    .set n, 0
+    add x16, x16, x11
     .altmacro
     .macro LOAD_PAIR first, second
     ldp q\first, q\second, [x16, #16*\first]
     .endm
+    .macro STORE_PAIR first, second
+    stp q\first, q\second, [sp, #-32-16*\first]
+    .endm
+    .set n, 0
     .rept 16
     LOAD_PAIR %n, %(n+1)
     .set n, n + 2
     .endr
-    .set at, 32
+    .set n, 0
     .rept 16
-    stp q4, q5, [sp, #-at]
-    .set at, at + 32
+    STORE_PAIR %n, %(n+1)
+    .set n, n + 2
     .endr
+    cmp w10, #2                         /* slots 0 to 2 have four arguments, those to 14 five, the others up to six */
+    b.hi 3f
+    ldr x4, [x16, #160]
+3:  cmp w10, #14
+    b.hi 4f
+    ldr x5, [x16, #168]
+4:  ldp x6, x7, [x16, #176]
     ldp x19, x20, [x16]
     ldp x21, x22, [x16, #16]
     ldp x23, x24, [x16, #32]
@@ -112,7 +136,10 @@ thunk_common:
     blr x17
     ADDRESS x17, result_x0
     str x0, [x17]
+    ADDRESS x9, noise_turn
+    ldr x11, [x9]
     ADDRESS x16, noise
+    add x16, x16, x11
     mov x10, #0
     CHECK x19, 0, 0
     CHECK x20, 8, 1

@@ -5,8 +5,8 @@
  * x87 stack empty). Arguments in rdi rsi rdx rcx r8 r9 pass through, at most six. One call at a time: what is kept
  * lies in static cells, since no register may be trusted.
  *
- * Also done before each call: all vector registers with their upper halves, the scratch registers, bits 63:32 of
- * setkey's 32-bit policy, and 512 bytes of dead stack below the frame are filled with noise.
+ * Also done before each call: all vector registers with their upper halves, the scratch and unused argument registers,
+ * bits 63:32 of setkey's 32-bit policy, and 512 bytes of dead stack below the frame are filled with noise.
  */
     .set NUM_SLOTS, 32
     .set DEAD_STACK, 512
@@ -35,6 +35,7 @@ thunk_targets: .fill NUM_SLOTS, 8, 0
     .globl thunk_has_avx
     .hidden thunk_has_avx
 thunk_has_avx: .quad 0
+noise_turn: .quad 0
 
     .section .rodata
     .balign 64
@@ -46,12 +47,19 @@ noise_r14: .quad 0xa0761d6478bd642f
 noise_r15: .quad 0xe7037ed1a0b428db
 noise_upper: .quad 0x8ebc6af000000000
     .balign 32
+/* Twice 16 vectors, the second time complemented: calls take them in turn, so that every bit is seen as 0 and as 1. */
 noise_vectors:
     .set value, 0x243f6a8885a308d3
     .rept 64
     .quad value
     .set value, value * 0x5851f42d4c957f2d + 0x14057b7ef767814f
     .endr
+    .set value, 0x243f6a8885a308d3
+    .rept 64
+    .quad ~value
+    .set value, value * 0x5851f42d4c957f2d + 0x14057b7ef767814f
+    .endr
+    .set NOISE_LEN, 512
 
     .text
     .globl thunk_stubs
@@ -75,6 +83,15 @@ thunk_stubs:
 
     .macro LOAD_XMM number
     movdqa 32*\number(%r10), %xmm\number
+    .endm
+
+    .macro STORE_YMM number
+    vmovdqu %ymm\number, -40-32*\number(%rsp)
+    .endm
+
+    .macro STORE_XMM number
+    movdqu %xmm\number, -40-32*\number(%rsp)
+    movdqu %xmm\number, -24-32*\number(%rsp)
     .endm
 
     .macro KEEP_CHECK reg, bit
@@ -103,7 +120,15 @@ thunk_common:
     jne 1f
     orq noise_upper(%rip), %rcx         /* slot 0 is setkey: its policy has 32 bits */
 1:
+    cmpl $2, %eax                       /* slots 0 to 2 have four arguments, those to 14 five, the others up to six */
+    ja 10f
+    movq noise_rbp(%rip), %r8
+10: cmpl $14, %eax
+    ja 11f
+    movq noise_r12(%rip), %r9
+11: xorq $NOISE_LEN, noise_turn(%rip)
     leaq noise_vectors(%rip), %r10
+    addq noise_turn(%rip), %r10
     cmpq $0, thunk_has_avx(%rip)
     je 2f
     .set n, 0
@@ -111,10 +136,10 @@ thunk_common:
     LOAD_YMM %n
     .set n, n + 1
     .endr
-    .set at, 32
+    .set n, 0
     .rept DEAD_STACK / 32
-    vmovdqu %ymm5, -8-at(%rsp)
-    .set at, at + 32
+    STORE_YMM %n
+    .set n, n + 1
     .endr
     jmp 3f
 2:
@@ -123,10 +148,10 @@ thunk_common:
     LOAD_XMM %n
     .set n, n + 1
     .endr
-    .set at, 16
-    .rept DEAD_STACK / 16
-    movdqu %xmm5, -8-at(%rsp)
-    .set at, at + 16
+    .set n, 0
+    .rept DEAD_STACK / 32
+    STORE_XMM %n
+    .set n, n + 1
     .endr
 3:
     movq noise_rbx(%rip), %rbx

@@ -19,7 +19,7 @@ from crosslane.buildcache import cache_folder, store_text
 from crosslane.checks import Check, judge_all
 from crosslane.conduct import conduct
 from crosslane.errors import HarnessFault
-from crosslane.memory import keep_freed_memory
+from crosslane.memory import die_with_parent, keep_freed_memory
 from crosslane.plan import AlgorithmPlan
 from crosslane.records import AlgorithmResult, CellResult
 
@@ -56,6 +56,7 @@ def _begin_worker(channel: Any) -> None:
     _QUEUE = channel
     keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_parent()
 
 
 def _work(plan: AlgorithmPlan) -> AlgorithmResult:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 from rich.console import Console
@@ -299,8 +300,14 @@ def _lanes_of(registry: Registry, patterns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(named or [lane.name for lane in lanes if lane.runner == "native" and not lane.sanitized])
 
 
+def _as_interrupt(*_: object) -> NoReturn:
+    """A CI that ends a run is answered as a person who interrupts it: nothing stays behind."""
+    raise KeyboardInterrupt
+
+
 def main() -> None:
     """Entry point of the command ``crosslane``: turns every way to end into a sentence and an exit status."""
+    signal.signal(signal.SIGTERM, _as_interrupt)
     try:
         status = cli.main(standalone_mode=False)
     except CrosslaneError as error:

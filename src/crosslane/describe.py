@@ -53,7 +53,7 @@ def _status_name(value: bytes) -> str:
     try:
         return Status(value[0]).name.lower()
     except (ValueError, IndexError):
-        return f"status {value.hex()}" if value else "nothing"
+        return f"status {value[0]}" if value else "nothing"
 
 
 def _where(departure: Departure) -> str:

@@ -19,7 +19,7 @@ from crosslane.messages import Hello, Opened
 from crosslane.plan import CellPlan
 from crosslane.quorum import Member, vote
 from crosslane.records import CellResult, Finding, State
-from crosslane.wire import Batch, Results, Symptom, Watch, class_name
+from crosslane.wire import Batch, Results, Symptom, Verdict, Watch, class_name
 
 __all__ = ["Desk", "Notify", "confirm_departure", "open_desk", "result_of", "start_desk"]
 
@@ -47,6 +47,7 @@ class Desk:
     num_vectors: int = 0
     num_departed: int = 0
     num_sampled: int = 0
+    hangs: bool = False
     judged_by: dict[str, int] = field(default_factory=dict)
     not_run: int = 0
     findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
@@ -54,8 +55,8 @@ class Desk:
 
     @property
     def alive(self) -> bool:
-        """Whether the subject was opened and nothing has broken since."""
-        return self.state == "ran"
+        """Whether the subject was opened, nothing has broken since, and it is not known to hang."""
+        return self.state == "ran" and not self.hangs
 
     def fail(self, fault: HarnessFault) -> None:
         """The suite's own machinery failed for this cell: void, whatever was found before stays."""
@@ -70,18 +71,26 @@ def open_desk(desk: Desk, block_len: int) -> None:
     except HarnessFault as fault:
         desk.fail(fault)
         return
-    if not shim.opened.declined and shim.opened.block_len != block_len:
-        desk.fail(
-            HarnessFault(
-                f"{desk.plan.station.symbol} says block_len {shim.opened.block_len}, but cipher.toml says {block_len}: "
-                "correct its struct subject_leaf"
-            )
-        )
+    unlike = "" if shim.opened.declined else _unlike(desk.plan, shim.hello, shim.opened, block_len)
+    if unlike:
+        desk.fail(HarnessFault(f"{desk.plan.station.symbol} {unlike}"))
         return
     desk.hello, desk.opened = shim.hello, shim.opened
     desk.state = "declined" if shim.opened.declined else "ran"
     if shim.opened.declined:
         desk.executor.close()
+
+
+def _unlike(plan: CellPlan, hello: Hello, opened: Opened, block_len: int) -> str:
+    """How the code contradicts its metadata; empty where it does not."""
+    if opened.block_len != block_len:
+        return f"says block_len {opened.block_len}, but cipher.toml says {block_len}: correct its struct subject_leaf"
+    if plan.ways and opened.ways != plan.ways:
+        return f"says ways {opened.ways}, but impl.toml says {plan.ways}: correct one of them"
+    if plan.ways and "paths" in hello.watchers and set(opened.paths) != set(plan.declared):
+        marked, declared = (", ".join(sorted(names)) or "none" for names in (opened.paths, plan.declared))
+        return f"marks the paths {marked}, but impl.toml has {declared}: correct one of them"
+    return ""
 
 
 def start_desk(desk: Desk, batch: Batch) -> bool:
@@ -112,6 +121,7 @@ def confirm_departure(
     except HarnessFault as fault:
         desk.fail(fault)
         return
+    desk.hangs |= seen.verdict is Verdict.HANG and repeats == "alone"
     found_key = (*seen.key, repeats)
     if found_key in desk.findings:
         _count(desk, found_key)

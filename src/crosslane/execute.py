@@ -17,6 +17,8 @@ __all__ = ["Executor", "Station", "execute_alone", "execute_unless_declined"]
 CAPACITY = 64 << 20
 """Bytes of each shared memory; pages that no batch uses take no memory."""
 MAX_RESTARTS = 16
+MAX_HANGS = 2
+"""Hanging cases of one batch after which the rest of it is skipped: each costs seconds."""
 CPU_BUDGET_NS = 200 * 10**9
 """CPU time after which a shim is exchanged, well before the launcher's limit on it."""
 
@@ -109,13 +111,16 @@ class Executor:
     def finish(self) -> Results:
         """Wait for the cases begun with ``start``: views of the results, valid until the next ``start``.
 
-        A process that ends with a departure is replaced and the batch resumed behind the case; after 16 the rest is
-        skipped and counted. Raises HarnessFault where a shim breaks the protocol.
+        A process that ends with a departure is replaced and the batch resumed behind the case; after 16, or two that
+        hung, the rest is skipped and counted. Raises HarnessFault where a shim breaks the protocol.
         """
+        hangs = 0
         for _ in range(MAX_RESTARTS):
-            if self._finish_process():
+            if self._finish_process() or self._next >= self._count:
                 break
-            if self._next >= self._count:
+            hangs += int(self._view().cases["verdict"][self._next - 1] == Verdict.HANG)
+            if hangs == MAX_HANGS:
+                self.skipped += self._count - self._next
                 break
             self._start_rest()
         else:

@@ -22,6 +22,8 @@ Mask = NDArray[np.bool_]
 _NUM_SLOTS = 4
 _DEGENERATE_PARTS = 3
 """The policy ``degenerate`` compares the three keys of a triple cipher."""
+_LONG_KEY_LENS = (24, 32, 33, 40, 48, 56, 64, 96, 128, 255, 256)
+"""Key lengths of other ciphers and of others' mistakes, which a cipher that does not have them refuses."""
 _SPARE_LEN = 3
 """Illegal keys and ivs go this many bytes beyond the longest legal one."""
 _SHORT_COUNTER_LEN = 0xFFFF
@@ -184,13 +186,14 @@ class _Writer:
         pool_len = _POOL_LEN + max(int(m.length.max(initial=0)), int(self.aad_len.max(initial=0)))
         blob = self.draws.data(data_at + pool_len)
         keys = blob[:iv_at].reshape(num_keys, key_stride)
-        steer.steer_keys(key_words[1], keys, key_lens)
+        with_room = np.minimum(key_lens, key_stride)
+        steer.steer_keys(key_words[1], keys, with_room)
         if manifest.num_keys > 1 and not manifest.equal_keys:
-            keys[np.arange(num_keys), key_lens - 1] ^= _equal_halves(keys, key_lens)
+            keys[np.arange(num_keys), with_room - 1] ^= _equal_halves(keys, with_room)
         if "degenerate" in manifest.policies:
             steer.steer_parts(key_words[1], keys, max(manifest.key_lens), _DEGENERATE_PARTS)
         self._steer_ivs(blob[iv_at:data_at].view(np.uint64).reshape(num_messages, iv_stride // 8))
-        self._write_setkeys(key_lens, key_stride)
+        self._write_setkeys(key_lens, key_stride, data_at)
         self._write_setivs(iv_at, iv_stride)
         self._write_aad(data_at)
         self._write_updates(data_at)
@@ -255,7 +258,8 @@ class _Writer:
         lens = legal[below(words, 0, len(legal))] * manifest.num_keys + manifest.key_extra_len
         longest = int(legal.max()) * manifest.num_keys + manifest.key_extra_len
         whole = set((legal * manifest.num_keys + manifest.key_extra_len).tolist())
-        illegal = np.array([n for n in range(longest + _SPARE_LEN + 1) if n not in whole])
+        tried = (*range(longest + _SPARE_LEN + 1), *_LONG_KEY_LENS)
+        illegal = np.array([n for n in tried if n not in whole])
         bad = m.bad_key[m.setkey]
         lens[bad] = illegal[below(words[bad], 32, len(illegal))]
         return lens
@@ -281,12 +285,13 @@ class _Writer:
     def _put(self, at: Ints, kind: OpKind, slot: Ints, rest: U64 | int = 0) -> None:
         self.head[at] = (int(kind) | (slot << 8)).astype(np.uint64) | np.asarray(rest, np.uint64)
 
-    def _write_setkeys(self, key_lens: Ints, key_stride: int) -> None:
+    def _write_setkeys(self, key_lens: Ints, key_stride: int, data_at: int) -> None:
         m = self.messages
         at = self.base[m.setkey]
         layout = self._layout(self.draws.words(len(at)), 0)
         self._put(at, OpKind.SETKEY, self.slot[m.setkey], layout << np.uint64(24))
-        self.table[at, 1] = (np.arange(len(at)) * key_stride).astype(np.uint64)
+        beyond = key_lens > key_stride  # illegal ones, which have no room among the keys and are taken from the pool
+        self.table[at, 1] = np.where(beyond, data_at, np.arange(len(at)) * key_stride).astype(np.uint64)
         self.table[at, 2] = key_lens.astype(np.uint64)
 
     def _write_setivs(self, iv_at: int, iv_stride: int) -> None:
@@ -355,7 +360,7 @@ class _Writer:
             cases["decrypting"] = take_bits(words, 0, 1)
         elif "decrypt" in manifest.directions:
             cases["decrypting"] = 1
-        cases["ctx_edge"] = take_bits(words, 1, 1) * 2
+        cases["ctx_edge"] = np.minimum(take_bits(words, 6, 2), 2)
         known, always = (
             sum(POLICY_BITS[name] for name in names) for names in (manifest.policies, manifest.always_policies)
         )

@@ -72,7 +72,8 @@ class CellPlan:
     """One cell: how to start its subject and how many comparisons it gets; ``paths`` are the code paths asked of it.
 
     ``native`` is whether it runs at the machine's own speed: neither emulated nor sanitized.
-    ``provider`` says that the subject is a library that this project did not write.
+    ``provider`` says that the subject is a library that this project did not write. ``ways`` and ``declared`` paths are
+    what impl.toml says of the subject (0: nothing), which the code must say too.
     """
 
     cell: Cell
@@ -84,6 +85,8 @@ class CellPlan:
     station: Station
     comparisons: int
     provider: bool = False
+    ways: int = 0
+    declared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -289,6 +292,8 @@ class _Planner:
             paths=_asked_paths(implementation, mode),
             station=self.stations.of(implementation, lane, mode.name),
             comparisons=self.counts.of(lane),
+            ways=implementation.ways,
+            declared=tuple(name.rpartition(":")[2] for name in implementation.paths),
         )
 
     def _provider_cell(self, cell: Cell, provider: Provider) -> CellPlan:

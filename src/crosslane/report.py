@@ -125,6 +125,12 @@ def _exceptions(result: RunResult) -> Iterator[str]:
     yield from (f"note: {note}" for note in result.notes)
     for algorithm in result.algorithms:
         yield from (f"note: {algorithm.algorithm}: {note}" for note in algorithm.notes)
+    blind: dict[str, int] = {}
+    for cell in result.cells():
+        for watcher in cell.unwatched if cell.state == "ran" else ():
+            blind[watcher] = blind.get(watcher, 0) + 1
+    if blind:
+        yield "not observed: " + ", ".join(f"{watcher} in {count} cells" for watcher, count in sorted(blind.items()))
     for (check, reason), count in reasons.items():
         yield f"not judged: {check} in {count} cells: {reason}"
 

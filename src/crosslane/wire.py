@@ -307,7 +307,7 @@ def _check_cases(cases: NDArray[Any], num_ops: int) -> None:
     beyond = _beyond(cases["first_op"], cases["num_ops"].astype(np.uint64), num_ops)
     _refuse("case", beyond, f"has operations beyond the {num_ops} there are")
     _refuse("case", cases["decrypting"] > 1, "has a direction other than 0 and 1")
-    _refuse("case", ~np.isin(cases["ctx_edge"], (int(Edge.END), int(Edge.MIDDLE))), "has a ctx_edge other than 0 and 2")
+    _refuse("case", cases["ctx_edge"] > Edge.MIDDLE, "has a ctx_edge other than 0, 1 and 2")
     _refuse("case", cases["policy"] > 3, "has a policy bit other than 1 and 2")
     _refuse("case", (cases["zero0"] != 0) | (cases["zero1"] != 0), "has a field that is not zero as it must be")
 

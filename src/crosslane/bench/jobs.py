@@ -88,7 +88,7 @@ class Job:
     @property
     def tag_len(self) -> int:
         """Bytes of the tag: the longest that the mode and the block allow."""
-        lens = self.mode.tag_lens
+        lens = [length or self.cipher.block_len for length in self.mode.tag_lens]
         return max((length for length in lens if length <= self.cipher.block_len), default=min(lens, default=0))
 
 
@@ -105,7 +105,7 @@ def real_len(job: Job, size: int) -> int:
 
 def hidden_bits(lane: Lane) -> int:
     """Return the CPU features that a lane hides as the bit set of ``subject.h``."""
-    order = FEATURES[lane.arch]
+    order = FEATURES.get(lane.arch, ())
     return sum(1 << (_FIRST_BIT[lane.arch] + order.index(feature)) for feature in lane.hides)
 
 

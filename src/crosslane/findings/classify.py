@@ -118,8 +118,6 @@ def _shape(case: Case) -> Iterable[str]:
         yield "reinit"
     if any(one is other is OpKind.UPDATE for one, other in pairwise(kinds)):
         yield "split"
-    if any(item.kind is OpKind.UPDATE and not item.in_len for item in case.operations):
-        yield "empty"
     if any(item.kind is OpKind.AAD for item in case.operations):
         yield "aad"
 
@@ -129,14 +127,19 @@ def _values(case: Case, manifest: Manifest) -> Iterable[str]:
         if not any(item.data):
             continue
         if item.kind is OpKind.SETIV and is_counter(item, manifest):
-            ones = len(item.data) - len(item.data.rstrip(b"\xff"))
-            yield f"counter:{8 * ones}" if ones else "iv"
+            yield _carry(int.from_bytes(item.data, "big"), -(-_longest(case) // manifest.block_len), manifest)
         elif item.kind in (OpKind.SETIV, OpKind.SETKEY):
             yield "iv" if item.kind is OpKind.SETIV else "key"
         elif item.kind is OpKind.TAG:
             yield "wrong_tag"
         else:
             yield "data"
+
+
+def _carry(value: int, blocks: int, manifest: Manifest) -> str:
+    """The widest carry that a counter makes within so many blocks."""
+    bits = [n for n in range(8, 8 * manifest.block_len + 1, 8) if value % (1 << n) + max(1, blocks) >= 1 << n]
+    return f"counter:{bits[-1]}" if bits else "iv"
 
 
 def _longest(case: Case) -> int:
@@ -159,6 +162,8 @@ def _by_asking(judge: Judge, case: Case, departure: Departure) -> list[str]:
     for other in legal:
         if len(set(keys)) == 1 and keys[0] in legal and other != keys[0]:
             questions[f"key {other}"] = _keyed(case, keys[0], other)
+    if any(item.kind is OpKind.UPDATE and not item.in_len for item in case.operations):
+        questions["filled"] = _stretched(case, 0, bs)
     if length % bs:
         questions["whole"] = _stretched(case, length, -length % bs)
     if length:
@@ -179,6 +184,8 @@ def _answers(case: Case, manifest: Manifest, departs: dict[str, bool], length: i
         yield f"key_len:{key_len}"
     if departs.get("whole") is False:
         yield "stealing" if manifest.partial == "stealing" else "tail"
+    if departs.get("filled") is False:
+        yield "empty"
     blocks = -(-length // manifest.block_len)
     least = max(1, manifest.min_len_blocks)
     exact = departs.get("more") is False
@@ -235,11 +242,6 @@ def _no_in_place(case: Case, _: Manifest, __: str) -> Case:
     return _each(case, lambda item: replace(item, flags=item.flags & ~Flag.IN_PLACE))
 
 
-def _no_align(case: Case, _: Manifest, __: str) -> Case:
-    return _each(
-        case,
-        lambda item: replace(item, place=replace(item.place, align=0), out_place=replace(item.out_place, align=0)),
-    )
 
 
 def _no_edge(case: Case, _: Manifest, __: str) -> Case:
@@ -331,7 +333,7 @@ def _other_key_len(case: Case, manifest: Manifest, value: str) -> Case:
 
 _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "in_place": _no_in_place,
-    "align": _no_align,
+    "align": _no_edge,
     "edge": _no_edge,
     "context_edge": lambda case, _, __: replace(case, ctx_edge=Edge.MIDDLE),
     "policy": lambda case, _, __: replace(case, policy=0),

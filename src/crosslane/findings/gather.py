@@ -25,6 +25,7 @@ __all__ = ["Fault", "Raw", "Suspect", "faults_of", "raw_departures", "replays"]
 MOST_FAULTS = 8
 """Faults told apart in one cell; what is left then is said, and comes up when these are mended."""
 _MOST_RAW = 384
+_MOST_RAW_BYTES = 1 << 20
 _MOST_ENDING = 32
 _MOST_ROUNDS = 3
 _REPLAYS = 3
@@ -97,7 +98,8 @@ def _rank(raw: Raw) -> tuple[object, ...]:
     """Which departure is looked at first: by what the watchers saw, then by size, then by name."""
     symptom = raw.departure.symptom
     order = _ORDER.index(symptom) if symptom in _ORDER else len(_ORDER)
-    return (order, raw.departure.registers.bit_count(), measure(raw.case)[:3], raw.name)
+    size = measure(raw.case)[:3]
+    return (order, raw.departure.registers.bit_count(), size[2], size, raw.name)
 
 
 def replays(station: Station, case: Case, expected: Station, count: int) -> list[Departure | None]:
@@ -151,7 +153,12 @@ def _same_class(one: Fault, other: Fault) -> bool:
 def _limited(raws: Sequence[Raw]) -> list[Raw]:
     """So many that each may be asked about: fewer of those that cost a process each."""
     ending = [raw for raw in raws if ends_process(raw.departure)][:_MOST_ENDING]
-    return ending + [raw for raw in raws if not ends_process(raw.departure)][:_MOST_RAW]
+    others, left = [], _MOST_RAW_BYTES
+    for raw in [raw for raw in raws if not ends_process(raw.departure)][:_MOST_RAW]:
+        left -= sum(item.in_len for item in raw.case.operations)
+        if left > 0 or not others:
+            others.append(raw)
+    return ending + others
 
 
 def _one_fault(judge: Judge, suspect: Suspect, raw: Raw, met: Sequence[Departure]) -> Fault:
@@ -185,14 +192,24 @@ def _others(judge: Judge, fault: Fault, left: Sequence[Raw]) -> Iterable[Raw]:
     asked = [raw for raw in left if _judged_by_features(fault, raw)]
     variants = [without(raw.case, feature, judge.manifest) for raw in asked for feature in features]
     answers = judge.all(variants)
+    led_astray = _led_astray(judge, fault, asked)
     for number, raw in enumerate(asked):
         mine = range(number * len(features), (number + 1) * len(features))
         still = [i for i in mine if answers[i] is not None]
-        if still:
+        if still and raw.name not in led_astray:
             departure = answers[still[0]]
             assert departure is not None
             strangers.append(Raw(variants[still[0]], departure, raw.name))
     return strangers
+
+
+def _led_astray(judge: Judge, fault: Fault, raws: Sequence[Raw]) -> set[str]:
+    """Names of cases with wrong output that are right where no call goes on from the iv that another left wrong."""
+    if fault.departure.symptom is not Symptom.IV:
+        return set()
+    asked = [raw for raw in raws if raw.departure.symptom is Symptom.OUTPUT]
+    answers = judge.all([without(raw.case, "chaining", judge.manifest) for raw in asked])
+    return {raw.name for raw, answer in zip(asked, answers, strict=True) if answer is None}
 
 
 def _judged_by_features(fault: Fault, raw: Raw) -> bool:

@@ -23,10 +23,10 @@ _BOUNDARIES = (8, 16, 24, 32, 40, 48, 56, 64, 96, 120, 128)
 
 
 def _features(case: Case) -> int:
-    """Layout features: everything that is not aligned, in the middle and apart."""
-    return (case.ctx_edge != Edge.MIDDLE) + sum(
-        (not item.place.plain) + (not item.out_place.plain) + item.in_place for item in case.operations
-    )
+    """Layout features: everything that is not aligned, in the middle and apart; a guard page counts twice."""
+    places = [place for item in case.operations for place in (item.place, item.out_place)]
+    pages = sum(place.edge != Edge.MIDDLE for place in places) + (case.ctx_edge != Edge.MIDDLE)
+    return pages + sum(not place.plain for place in places) + sum(item.in_place for item in case.operations)
 
 
 def measure(case: Case) -> Measure:
@@ -149,6 +149,19 @@ def fewer_splits(case: Case, manifest: Manifest) -> Iterator[Case]:
         made = _joined(case, at)
         if made is not None:
             yield made
+            yield _second_alone(case, at, manifest.block_len)
+
+
+def _second_alone(case: Case, at: int, block_len: int) -> Case:
+    """Without the first of two pieces and what the second gave to the block begun, where the rest lay before."""
+    one, other = case.operations[at : at + 2]
+    spent = -len(one.data) % block_len
+    places = [
+        replace(place, align=(place.align + spent) % 64) if place.edge == Edge.MIDDLE else place
+        for place in (other.place, other.out_place)
+    ]
+    rest = replace(other, data=other.data[spent:], place=places[0], out_place=places[1])
+    return case.with_operations((*case.operations[:at], rest, *case.operations[at + 2 :]))
 
 
 def _joined(case: Case, at: int) -> Case | None:
@@ -250,9 +263,22 @@ def plainer_layout(case: Case, _: Manifest) -> Iterator[Case]:
         yield _with(case, at, replace(item, place=plain))
         yield _with(case, at, replace(item, out_place=plain))
     for at, item in enumerate(case.operations):
+        if item.in_place:  # the input where it lay, the output elsewhere
+            yield _with(
+                case, at, replace(item, flags=item.flags & ~Flag.IN_PLACE, place=item.out_place, out_place=plain)
+            )
+    for at, item in enumerate(case.operations):
+        yield _with(case, at, replace(item, place=_off_the_page(item.place, item.in_len)))
+        yield _with(case, at, replace(item, out_place=_off_the_page(item.out_place, item.in_len)))
+    for at, item in enumerate(case.operations):
         for align in sorted({0, *range(1, 9), 16, 32}):
             yield _with(case, at, replace(item, place=_nearer(item.place, align)))
             yield _with(case, at, replace(item, out_place=_nearer(item.out_place, align)))
+
+
+def _off_the_page(place: Place, length: int) -> Place:
+    """In the middle, at the same offset within a page."""
+    return Place(align=0 if place.edge == Edge.START else -length % 64) if place.edge != Edge.MIDDLE else place
 
 
 def _nearer(place: Place, align: int) -> Place:

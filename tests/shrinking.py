@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Twenty planted faults over SM4 and AES, one a folder for ``--impls``, and what each of them shrinks to."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["FAULTS", "TWO", "Sown", "sow"]
+
+_PLANTED = Path(__file__).parent / "planted"
+_NAMES = [
+    "CARRY_64",
+    "WIDE_32",
+    "IV_KEPT",
+    "IV_KEPT_AT_8",
+    "CBC_IN_PLACE",
+    "CBC_IV_KEPT",
+    "XTS_IN_PLACE",
+    "XTS_TAIL_15",
+    "READS_TAIL",
+    "READS_BEFORE",
+    "KEY_24",
+    "KEY_32",
+    "LANES_4",
+    "LANES_8",
+    "WRITES_TAIL",
+    "ALIGN_3",
+    "CFB_TAIL",
+    "READS_KEY",
+    "CTR_IN_PLACE",
+    "CTR_TAIL",
+]
+_IMPL = """# SPDX-License-Identifier: Apache-2.0
+driver = "{driver}"
+isa = "any"
+features = []
+priority = 150
+ways = 8
+sources = ["modes_leaf.c", "{cipher}.h", "fault.h"]
+fused = ["{mode}"]
+paths = ["all"]
+constant_time = false
+description = "Planted by the tests."
+"""
+
+
+@dataclass(frozen=True)
+class Sown:
+    """One planted fault: where, and what its finding must be. ``registers`` plants at the entry of two functions."""
+
+    name: str
+    cipher: str
+    mode: str
+    faults: tuple[str, ...]
+    symptom: str
+    fault_class: str
+    registers: bool = False
+
+    @property
+    def driver(self) -> str:
+        """The driver's name."""
+        return f"sown-{self.name.replace('_', '-')}-{self.cipher}"
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm that the fault is in."""
+        return f"{self.mode}({self.cipher})"
+
+
+def _sown(name: str, cipher: str, mode: str, symptom: str, fault_class: str) -> Sown:
+    return Sown(name, cipher, mode, (name.upper(),), symptom, fault_class)
+
+
+FAULTS = (
+    _sown("carry_64", "sm4", "ctr", "iv", "counter:64"),
+    _sown("wide_32", "aes", "ctr", "output", "blocks:4+counter:32"),
+    _sown("iv_kept", "sm4", "ctr", "iv", "any"),
+    _sown("iv_kept_at_8", "aes", "ctr", "iv", "blocks:=8"),
+    _sown("cbc_in_place", "sm4", "cbc", "output", "blocks:2+decrypt+in_place"),
+    _sown("cbc_iv_kept", "aes", "cbc", "iv", "encrypt"),
+    _sown("xts_in_place", "aes", "xts", "output", "in_place+stealing"),
+    _sown("xts_tail_15", "sm4", "xts", "output", "stealing"),
+    _sown("reads_tail", "sm4", "ctr", "guard_read", "in:behind+tail"),
+    _sown("reads_before", "aes", "ecb", "guard_read", "in:before+encrypt"),
+    Sown("register", "sm4", "ecb", (), "abi", "register:{0}+encrypt", registers=True),
+    Sown("register_at_8", "aes", "ctr", (), "abi", "blocks:8", registers=True),
+    _sown("key_24", "aes", "ecb", "output", "key_len:24"),
+    _sown("key_32", "aes", "cbc", "output", "key_len:32"),
+    _sown("lanes_4", "sm4", "ecb", "output", "blocks:4+data+encrypt"),
+    _sown("lanes_8", "aes", "ecb", "output", "blocks:8+data+decrypt"),
+    _sown("writes_tail", "sm4", "ctr", "canary", "out:behind+tail"),
+    _sown("align_3", "aes", "ctr", "output", "align"),
+    _sown("cfb_tail", "aes", "cfb", "output", "tail"),
+    _sown("reads_key", "sm4", "ecb", "guard_read", "key:behind"),
+)
+TWO = Sown("two", "sm4", "ctr", ("CTR_IN_PLACE", "CTR_TAIL"), "output", "")
+
+
+def sow(folder: Path, plants: Sequence[Sown]) -> Path:
+    """Write every plant as ``<folder>/<cipher>/<name>`` and return ``folder``, which ``--impls`` takes."""
+    for plant in plants:
+        place = folder / plant.cipher / plant.name
+        place.mkdir(parents=True)
+        for name in ("modes_leaf.c", f"{plant.cipher}.h"):
+            shutil.copy(_PLANTED / name, place / name)
+        bits = sum(1 << _NAMES.index(fault) for fault in plant.faults)
+        (place / "fault.h").write_text(
+            "/* SPDX-License-Identifier: Apache-2.0 */\n"
+            f'#include "{plant.cipher}.h"\n#define FAULTS UINT32_C({bits})\n'
+            f"#define GETTER {plant.cipher}_{plant.name}\n#define REGISTERS {int(plant.registers)}\n"
+        )
+        text = _IMPL.format(driver=plant.driver, cipher=plant.cipher, mode=plant.mode)
+        (place / "impl.toml").write_text(text)
+    return folder

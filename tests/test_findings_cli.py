@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings from ``check`` to ``fixed``, as a user sees them: processes, files, exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from planting import NATIVE, SAME_EMULATED
+from shrinking import FAULTS, TWO, Sown, sow
+
+from crosslane.data import data_root
+from crosslane.findings.formats import case_from_json
+from crosslane.findings.store import Store
+
+pytestmark = pytest.mark.xdist_group("findings_cli")
+
+CARRY = next(plant for plant in FAULTS if plant.name == "carry_64")
+READS = next(plant for plant in FAULTS if plant.name == "reads_tail")
+
+
+def crosslane(*arguments: str | Path, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(data_root() / "src")}
+    return subprocess.run(
+        [sys.executable, "-m", "crosslane", *map(str, arguments)],
+        capture_output=True, text=True, timeout=120, check=False, cwd=cwd, env=environment, input=stdin,
+    )  # fmt: skip
+
+
+def check(work: Path, plant: Sown, *more: str) -> subprocess.CompletedProcess[str]:
+    return crosslane(
+        "check", "--cell", f"{plant.algorithm}/{plant.driver}", "--lane", NATIVE, "--count", "4096", "--vectors", "own",
+        "--impls", "mine", *more, cwd=work,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working folder with three wrong implementations, of which two were checked."""
+    folder = tmp_path_factory.mktemp("work")
+    sow(folder / "mine", [CARRY, READS, TWO])
+    for plant in (CARRY, READS):
+        done = check(folder, plant)
+        assert done.returncode == 1, done.stderr
+        assert re.search(r"finding [0-9a-f]{12}: " + plant.driver, done.stdout), done.stdout
+    return folder
+
+
+def finding(work: Path, plant: Sown) -> str:
+    kept, _ = Store(work / "findings").read_all()
+    (name,) = (item.record.id for item in kept if item.record.key.implementation == plant.driver)
+    return name
+
+
+def test_each_fault_is_one_finding(work: Path) -> None:
+    kept, wrong = Store(work / "findings").read_all()
+    assert wrong == []
+    assert {(item.record.key.symptom, item.record.key.fault_class) for item in kept} == {
+        ("iv", "counter:64"), ("guard_read", "in:behind+tail"),
+    }  # fmt: skip
+    listed = json.loads(crosslane("findings", "list", "--json", cwd=work).stdout)
+    assert {row["id"] for row in listed} == {item.record.id for item in kept}
+    assert all(row["state"] == "open" for row in listed)
+
+
+def test_two_faults_are_two_findings_and_a_second_run_adds_none(work: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "kept"
+    for seed in ("one", "two"):
+        assert check(work, TWO, "--findings", str(elsewhere), "--seed", seed).returncode == 1
+        kept, _ = Store(elsewhere).read_all()
+        assert {item.record.key.fault_class for item in kept} == {"in_place", "tail"}
+
+
+def test_nothing_is_kept_without_departures_or_where_not_wanted(work: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "none"
+    assert check(work, CARRY, "--findings", str(folder), "--no-findings").returncode == 1
+    own = crosslane("check", "--cell", f"ctr(sm4)/sm4-generic@{NATIVE}", "--count", "8", "--findings", folder, cwd=work)
+    assert own.returncode == 0
+    assert not folder.exists()
+
+
+def test_a_finding_is_shown_in_every_form(work: Path) -> None:
+    name = finding(work, CARRY)
+    case = crosslane("findings", "show", name[:5], "--as", "case", cwd=work).stdout
+    assert case_from_json(case, "shown").num_messages == 1
+    vector = json.loads(crosslane("findings", "show", name, "--as", "wycheproof", cwd=work).stdout)
+    assert vector["schema"] == "ind_cpa_test_schema_v1.json"
+    assert vector["testGroups"][0]["tests"][0]["iv"] == "0000000000000000ffffffffffffffff"
+    kernel = crosslane("findings", "show", name, "--as", "testmgr", cwd=work).stdout
+    assert "static const struct cipher_testvec" in kernel
+    assert r'.iv_out	= "\x00\x00\x00\x00\x00\x00\x00\x01"' in kernel
+    assert "counter:64" in crosslane("findings", "show", name, cwd=work).stdout
+
+
+@pytest.mark.parametrize("plant", [CARRY, READS], ids=lambda plant: plant.name)
+def test_repro_departs_in_python_and_as_a_c_program(work: Path, plant: Sown, tmp_path: Path) -> None:
+    name = finding(work, plant)
+    done = crosslane("repro", name, cwd=work)
+    assert done.returncode == 1, done.stderr
+    assert f"{plant.algorithm}/{plant.driver}@{NATIVE}: " in done.stdout
+    source = work / "findings" / name / "repro.c"
+    command = re.search(r"Build and run it[^\n]*\n(.*?)\n \*   \./repro", source.read_text(), re.DOTALL)
+    assert command is not None
+    line = re.sub(r"^ \* *", "", command[1], flags=re.MULTILINE).replace(" repro.c ", f" {source} ")
+    environment = {**os.environ, "CROSSLANE": str(data_root()), "SUBJECT": str(work / "mine")}
+    built = subprocess.run(["bash", "-c", line], cwd=tmp_path, env=environment, capture_output=True, check=False)
+    assert built.returncode == 0, built.stderr
+    ran = subprocess.run([str(tmp_path / "repro")], capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert "expected:" in ran.stdout
+    assert "got:" in ran.stdout
+
+
+def test_a_debugger_stops_at_the_subjects_call(work: Path) -> None:
+    pytest.importorskip("shutil")
+    if subprocess.run(["bash", "-c", "command -v gdb"], capture_output=True, check=False).returncode:
+        pytest.skip("gdb is not installed")
+    for lane in (NATIVE, SAME_EMULATED):
+        done = crosslane("repro", finding(work, CARRY), "--gdb", "--lane", lane, cwd=work, stdin="kill\nquit\n")
+        assert re.search(r"#0 .*planted_ctr_slot", done.stdout), done.stdout + done.stderr
+
+
+def test_an_accepted_finding_does_not_fail_a_check(work: Path, tmp_path: Path) -> None:
+    name = finding(work, READS)
+    file = tmp_path / "deviations.toml"
+    arguments = ("findings", "accept", name, "--reason", "upstream reads whole blocks", "--deviations", file)
+    past = crosslane(*arguments, "--link", "https://example.org", "--review", "2020-01-01", cwd=work)
+    assert (past.returncode, "has passed" in past.stderr) == (2, True)
+    done = crosslane(*arguments, "--link", "https://example.org", "--review", "2999-01-01", cwd=work)
+    assert done.returncode == 0, done.stderr
+    assert name in file.read_text()
+    assert Store(work / "findings").read(name).record.state == "accepted"
+
+
+def test_a_mended_subject_is_fixed_and_one_that_does_not_build_is_said(work: Path, tmp_path: Path) -> None:
+    name = finding(work, CARRY)
+    assert "departs 10 of 10 times: open" in crosslane("findings", "retest", name, cwd=work).stdout
+    code = work / "mine" / CARRY.cipher / CARRY.name / "modes_leaf.c"
+    wrong = code.read_text()
+    try:
+        code.write_text(wrong.replace("HAS(CARRY_64) ? 8 : 16", "16"))
+        done = crosslane("findings", "retest", name, cwd=work)
+        assert (done.returncode, "departs 0 of 10 times: fixed" in done.stdout) == (0, True)
+        record = Store(work / "findings").read(name).record
+        assert (record.state, record.rate) == ("fixed", 0.0)
+        code.write_text(wrong.replace("HAS(CARRY_64) ? 8 : 16", "clock() % 2 ? 8 : 16").replace(
+            '#include "fault.h"', '#include "fault.h"\n#include <time.h>'
+        ))  # fmt: skip
+        crosslane("findings", "retest", name, cwd=work)
+        record = Store(work / "findings").read(name).record
+        assert record.state in ("flaky", "open", "fixed")
+        code.write_text(wrong + "}\n")
+        done = crosslane("findings", "retest", name, cwd=work)
+        assert done.returncode == 2
+        assert f"finding {name}: its subject no longer builds" in done.stderr
+    finally:
+        code.write_text(wrong)
+    assert "open" in crosslane("findings", "retest", name, cwd=work).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("findings", "show", "000000000000"), "there is no finding '000000000000'"),
+        (("repro", "000000000000"), "there is no finding"),
+        (("findings", "retest", "zzzz"), "there is no finding 'zzzz'"),
+        (("repro", "0123456789abcdef-0-1", "--gdb"), "is the id of a case: --gdb takes that of a finding"),
+    ],
+)
+def test_wrong_use_is_one_sentence(work: Path, arguments: tuple[str, ...], words: str) -> None:
+    done = crosslane(*arguments, cwd=work)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
