@@ -52,7 +52,7 @@ def test_a_wrong_sm4_is_caught_named_and_replayed(tmp_path: Path, lane: str) -> 
     (finding,) = cells[cell]["findings"]
     assert (finding["verdict"], finding["symptom"], finding["repeats"]) == ("disagree", "output", "alone")
     assert "of the output after update" in finding["text"]
-    (command,) = [line.partition("crosslane ")[2] for line in done.stdout.splitlines() if "crosslane repro" in line]
+    command = next(line.partition("crosslane ")[2] for line in done.stdout.splitlines() if "crosslane repro" in line)
     assert finding["case_id"] in command
     again = crosslane(*shlex.split(command))
     assert (again.returncode, again.stderr) == (1, "")

@@ -194,7 +194,7 @@ def test_a_finding_is_seen_again_by_the_command_that_the_report_prints(wrong: Pa
     found = check("--cell", CTR, "--lane", NATIVE, "--count", "2048", "--seed", "a cli test", "--impls", wrong)
     assert found.status == 1
     guilty = f"{CTR}/planted-wrong_at_one_len@{NATIVE}"
-    (line,) = (line for line in found.lines if "crosslane repro" in line)
+    line = next(line for line in found.lines if "crosslane repro" in line)
     command = line.partition("crosslane ")[2].replace("'", "").split()
     assert command[2:] == ["--cell", guilty, "--impls", str(wrong)]
     again = start(*command)
@@ -257,7 +257,7 @@ def assert_refused(answer: Answer, *words: str, status: int = 2) -> None:
         (("chekc",), ("No such command 'chekc'",)),
         (("list", "colours"), ("'colours' is not one of", "ciphers", "cells")),
         (("build", "--lane", "z80_native"), ("'z80_native' is no lane of this host",)),
-        (("repro", "case-1"), ("'case-1' is no case id", "0123456789abcdef-3-17")),
+        (("repro", "case-1"), ("there is no finding 'case-1'", "crosslane findings list")),
         (("repro",), ("Missing argument",)),
         (("repro", "0123456789abcdef-0-0"), ("no manifest 0123456789abcdef is known here", "--results FILE")),
         (("repro", "0123456789abcdef-0-0", "--results", "{tmp}/none.json"), ("none.json: cannot be read",)),

@@ -51,12 +51,12 @@ class Operation:
     @property
     def in_place(self) -> bool:
         """Whether the output overwrites the input."""
-        return bool(self.flags & Flag.IN_PLACE)
+        return bool(self.flags.value & 1)  # Flag.IN_PLACE; millions of candidates are looked at
 
     @property
     def in_len(self) -> int:
         """Bytes that the operation takes."""
-        return self.fed_len if self.flags & Flag.FEED else len(self.data)
+        return self.fed_len or len(self.data)
 
 
 @dataclass(frozen=True)

@@ -333,7 +333,7 @@ def _other_key_len(case: Case, manifest: Manifest, value: str) -> Case:
 
 _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "in_place": _no_in_place,
-    "align": _no_edge,
+    "align": lambda case, manifest, value: _no_edge(_joined(case, manifest, value), manifest, value),
     "edge": _no_edge,
     "context_edge": lambda case, _, __: replace(case, ctx_edge=Edge.MIDDLE),
     "policy": lambda case, _, __: replace(case, policy=0),

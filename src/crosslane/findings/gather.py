@@ -118,7 +118,8 @@ def faults_of(judge: Judge, suspect: Suspect, raws: Sequence[Raw], known: Sequen
     """Tell the faults behind some departures apart. Deterministic in the departures and the subject.
 
     ``known`` are faults that the implementation showed in another lane; those that show here too come first. A
-    departure that does not repeat alone is passed over; three of a kind, and the kind is.
+    departure that does not repeat alone, or turns out to be of a fault that was met, is passed over; three of a kind,
+    and the kind is.
     """
     left = _limited(sorted(raws, key=_rank))
     faults: list[Fault] = []
@@ -140,7 +141,12 @@ def faults_of(judge: Judge, suspect: Suspect, raws: Sequence[Raw], known: Sequen
             continue
         met = [fault.departure for fault in faults]
         fault = _one_fault(judge, suspect, replace(raw, departure=again), met)
-        if not any(_same_class(fault, other) for other in faults):
+        if any(_same_class(fault, other) for other in faults):
+            key = fault.departure.key
+            passed_over[key] = passed_over.get(key, 0) + 1
+            if passed_over[key] >= _PATIENCE:
+                left = [item for item in left if item.departure.key != key]
+        else:
             faults.append(fault)
         left = sorted(_others(judge, fault, left), key=_rank)
     return faults
@@ -153,7 +159,8 @@ def _same_class(one: Fault, other: Fault) -> bool:
 def _limited(raws: Sequence[Raw]) -> list[Raw]:
     """So many that each may be asked about: fewer of those that cost a process each."""
     ending = [raw for raw in raws if ends_process(raw.departure)][:_MOST_ENDING]
-    others, left = [], _MOST_RAW_BYTES
+    others: list[Raw] = []
+    left = _MOST_RAW_BYTES
     for raw in [raw for raw in raws if not ends_process(raw.departure)][:_MOST_RAW]:
         left -= sum(item.in_len for item in raw.case.operations)
         if left > 0 or not others:

@@ -43,11 +43,11 @@ def measure(case: Case) -> Measure:
         sum(len(item.data) for item in ops if item.kind is OpKind.SETKEY),
         sum(len(item.data) for item in ops if item.kind is OpKind.SETIV) + case.tag_len,
         sum(item.slot + item.from_slot for item in ops),
-        sum(bool(item.flags & Flag.OBSERVE_IV) + min(item.aux[0], 2) * (item.kind is OpKind.UPDATE) for item in ops),
+        sum((item.flags.value >> 2 & 1) + min(item.aux[0], 2) * (item.kind is OpKind.UPDATE) for item in ops),
         sum(item.place.align + item.out_place.align for item in ops),
         sum(item.in_len for item in ops if item.kind is OpKind.UPDATE),
         len(held) - held.count(0),
-        sum(byte.bit_count() for byte in held),
+        int.from_bytes(held).bit_count(),
         tuple(item.in_len for item in ops),
         held,
     )
