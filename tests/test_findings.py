@@ -101,7 +101,7 @@ CASE = Case("ctr(toy)", (Operation(OpKind.SETKEY, bytes(16)), Operation(OpKind.U
 def test_a_malformed_case_is_one_sentence(old: str, new: str, words: str) -> None:
     text = case_to_json(CASE)
     assert old in text
-    with pytest.raises(BadInput, match="case.json: ") as caught:
+    with pytest.raises(BadInput, match=r"case.json: ") as caught:
         case_from_json(text.replace(old, new, 1), "case.json")
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)

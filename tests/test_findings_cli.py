@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +16,14 @@ import pytest
 from planting import NATIVE, SAME_EMULATED
 from shrinking import FAULTS, TWO, Sown, sow
 
+from crosslane.compare import Departure
 from crosslane.data import data_root
+from crosslane.execute import Station
+from crosslane.findings import replay
 from crosslane.findings.formats import case_from_json
 from crosslane.findings.store import Store
+from crosslane.registry import load_registry
+from crosslane.wire import Batch
 
 pytestmark = pytest.mark.xdist_group("findings_cli")
 
@@ -117,8 +124,7 @@ def test_repro_departs_in_python_and_as_a_c_program(work: Path, plant: Sown, tmp
 
 
 def test_a_debugger_stops_at_the_subjects_call(work: Path) -> None:
-    pytest.importorskip("shutil")
-    if subprocess.run(["bash", "-c", "command -v gdb"], capture_output=True, check=False).returncode:
+    if shutil.which("gdb") is None:
         pytest.skip("gdb is not installed")
     for lane in (NATIVE, SAME_EMULATED):
         done = crosslane("repro", finding(work, CARRY), "--gdb", "--lane", lane, cwd=work, stdin="kill\nquit\n")
@@ -148,12 +154,6 @@ def test_a_mended_subject_is_fixed_and_one_that_does_not_build_is_said(work: Pat
         assert (done.returncode, "departs 0 of 10 times: fixed" in done.stdout) == (0, True)
         record = Store(work / "findings").read(name).record
         assert (record.state, record.rate) == ("fixed", 0.0)
-        code.write_text(wrong.replace("HAS(CARRY_64) ? 8 : 16", "clock() % 2 ? 8 : 16").replace(
-            '#include "fault.h"', '#include "fault.h"\n#include <time.h>'
-        ))  # fmt: skip
-        crosslane("findings", "retest", name, cwd=work)
-        record = Store(work / "findings").read(name).record
-        assert record.state in ("flaky", "open", "fixed")
         code.write_text(wrong + "}\n")
         done = crosslane("findings", "retest", name, cwd=work)
         assert done.returncode == 2
@@ -161,6 +161,23 @@ def test_a_mended_subject_is_fixed_and_one_that_does_not_build_is_said(work: Pat
     finally:
         code.write_text(wrong)
     assert "open" in crosslane("findings", "retest", name, cwd=work).stdout
+
+
+def test_a_case_that_departs_at_times_is_flaky_with_its_rate(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(work / "findings", tmp_path / "findings")
+    store = Store(tmp_path / "findings")
+    kept = store.read(finding(work, CARRY))
+    truth, calls = replay.first_departure, itertools.count()
+
+    def at_times(batch: Batch, subject: Station, oracle: Station) -> Departure | None:
+        return truth(batch, subject, oracle) if next(calls) % 5 == 0 else None
+
+    monkeypatch.setattr(replay, "first_departure", at_times)
+    registry = load_registry(data_root(), [work / "mine"])
+    done = replay.retest(registry, store, kept, [NATIVE], revision="ab")
+    assert (done.departed, done.record.state, done.record.rate) == (2, "flaky", 0.2)
 
 
 @pytest.mark.parametrize(

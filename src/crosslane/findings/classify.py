@@ -242,8 +242,6 @@ def _no_in_place(case: Case, _: Manifest, __: str) -> Case:
     return _each(case, lambda item: replace(item, flags=item.flags & ~Flag.IN_PLACE))
 
 
-
-
 def _no_edge(case: Case, _: Manifest, __: str) -> Case:
     return _each(case, lambda item: replace(item, place=Place(), out_place=Place()))
 

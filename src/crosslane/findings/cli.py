@@ -124,7 +124,9 @@ def accept_command(name: str, reason: str, link: str, review: str, file: Path | 
     if day < dt.datetime.now(tz=dt.UTC).date():
         raise BadInput(f"--review: {day} has passed; give a day to come")
     if len(reason) < 10 or not link.startswith(("http://", "https://")):
-        raise BadInput("--reason needs a sentence of ten letters or more, and --link an address with http:// or https://")
+        raise BadInput(
+            "--reason needs a sentence of ten letters or more, and --link an address with http:// or https://"
+        )
     path = file or default_file(data_root())
     add_deviation(path, Deviation(kept.record.key, reason, link, day))
     store.update(kept.record.id, state="accepted")

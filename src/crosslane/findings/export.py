@@ -76,9 +76,7 @@ def message_of(registry: Registry, case: Case) -> Message:
         out[: item.in_len] for item, out in zip(case.operations, outputs, strict=True) if item.kind is OpKind.UPDATE
     ]
     answer = b"".join(pieces)
-    observed = [
-        (item, out) for item, out in zip(case.operations, outputs, strict=True) if item.flags & Flag.OBSERVE_IV
-    ]
+    observed = [(item, out) for item, out in zip(case.operations, outputs, strict=True) if item.flags & Flag.OBSERVE_IV]
     tags = [out for item, out in zip(case.operations, outputs, strict=True) if item.kind is OpKind.TAG]
     data = given[OpKind.UPDATE]
     return Message(
@@ -172,4 +170,3 @@ def testmgr_text(registry: Registry, record: Record, case: Case) -> str:
         f" * {record.text}\n{session}\n */\n"
         f"static const struct {kind} crosslane_{record.id}_tv_template[] = {{\n\t{{\n{fields}\n\t}},\n}};\n"
     )
-

@@ -52,9 +52,7 @@ class Findings:
         """Keep what the run found; nothing is touched where nothing departed."""
         if not any(cell.findings for result in results for cell in result.cells):
             return KeptRun((), ())
-        keeper = Keeper(
-            registry, self.store, revision=revision, impls=self.impls, deviations=self.deviations, say=say
-        )
+        keeper = Keeper(registry, self.store, revision=revision, impls=self.impls, deviations=self.deviations, say=say)
         return keeper.keep(plans, results)
 
     def lines(self, kept: KeptRun) -> list[str]:

@@ -9,8 +9,8 @@ from typing import cast
 
 import click
 
-from crosslane.errors import BadInput
 from crosslane.data import shown
+from crosslane.errors import BadInput
 from crosslane.importers.imported import Imported, NotApplied
 from crosslane.importers.installed import FORMATS, Format, import_paths, imported_files
 
