@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["FAULTS", "TWO", "Sown", "sow"]
+__all__ = ["FAULTS", "LEAST", "TWO", "Sown", "sow"]
 
 _PLANTED = Path(__file__).parent / "planted"
 _NAMES = [
@@ -97,6 +97,9 @@ FAULTS = (
     _sown("reads_key", "sm4", "ecb", "guard_read", "key:behind"),
 )
 TWO = Sown("two", "sm4", "ctr", ("CTR_IN_PLACE", "CTR_TAIL"), "output", "")
+
+
+LEAST: dict[str, tuple[str, ...]] = {}
 
 
 def sow(folder: Path, plants: Sequence[Sown]) -> Path:

@@ -32,7 +32,6 @@ from crosslane.wire import Symptom
 __all__ = ["Measured", "main", "measure_folder"]
 
 _SESSIONS = 512
-_BATCHES = 4
 
 
 @dataclass(frozen=True)
@@ -53,10 +52,10 @@ def _key(driver: str, algorithm: Algorithm, fault: Fault) -> Key:
     return Key(driver, str(algorithm), name.lower(), fault.classified.text)
 
 
-def _measure_cell(cell: CellPlan, suspect: Suspect, seed: str) -> Measured:
+def _measure_cell(cell: CellPlan, suspect: Suspect, seed: str, num_batches: int) -> Measured:
     """Collect departures until there are some, then tell their faults apart; only the latter is timed."""
     with Judge(suspect.manifest, suspect.oracle, suspect.subject) as judge:
-        raws = [item for number in range(_BATCHES) for item in raw_departures(judge, number, _SESSIONS)]
+        raws = [item for number in range(num_batches) for item in raw_departures(judge, number, _SESSIONS)]
         begun = time.monotonic()
         faults = faults_of(judge, suspect, raws)
         took = time.monotonic() - begun
@@ -71,8 +70,13 @@ def _algorithm(item: Implementation) -> Algorithm:
     return Algorithm(item.fused[0] if item.fused else "ecb", item.cipher)
 
 
-def measure_folder(folder: Path, lanes: Sequence[str], seeds: Sequence[str]) -> Iterator[Measured]:
-    """Look into every implementation of a folder; raises BadInput where one does not build."""
+def measure_folder(
+    folder: Path, lanes: Sequence[str], seeds: Sequence[str], *, num_batches: int = 4
+) -> Iterator[Measured]:
+    """Look into every implementation of a folder, in so many batches of departures.
+
+    Raises BadInput where one does not build.
+    """
     registry = load_registry(data_root(), [folder])
     theirs = [item for item in registry.implementations if item.origin != "own"]
     patterns = tuple(f"{_algorithm(item)}/{item.driver}" for item in theirs)
@@ -83,7 +87,8 @@ def measure_folder(folder: Path, lanes: Sequence[str], seeds: Sequence[str]) -> 
         ]
         for cell in plan.cells:
             for seed, manifest in manifests:
-                yield _measure_cell(cell, Suspect(manifest, plan.oracle, cell.station, cell.arch), seed)
+                suspect = Suspect(manifest, plan.oracle, cell.station, cell.arch)
+                yield _measure_cell(cell, suspect, seed, num_batches)
 
 
 def _report(found: Sequence[Measured], say: Callable[[str], None]) -> bool:
