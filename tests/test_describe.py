@@ -70,7 +70,7 @@ CRASH: dict[str, Any] = {"verdict": Verdict.CRASH, "symptom": Symptom.NONE, "buf
         ),
         (
             {"op": 7, "buffer": Buffer.NONE, "got": b"\xc8", "expected": b""},
-            "setiv of message 2 answers status c8, expected nothing",
+            "setiv of message 2 answers status 200, expected nothing",
         ),
         (
             {"symptom": Symptom.GUARD_READ, "buffer": Buffer.IN, "offset": 40, "signal": 11},
