@@ -85,8 +85,9 @@ FAULTS = (
     _sown("xts_tail_15", "sm4", "xts", "output", "stealing"),
     _sown("reads_tail", "sm4", "ctr", "guard_read", "in:behind+tail"),
     _sown("reads_before", "aes", "ecb", "guard_read", "in:before+encrypt"),
+    # {0} is the register of the architecture.
     Sown("register", "sm4", "ecb", (), "abi", "register:{0}+encrypt", registers=True),
-    Sown("register_at_8", "aes", "ctr", (), "abi", "blocks:8", registers=True),
+    Sown("register_at_8", "aes", "ctr", (), "abi", "register:{0}+blocks:8", registers=True),
     _sown("key_24", "aes", "ecb", "output", "key_len:24"),
     _sown("key_32", "aes", "cbc", "output", "key_len:32"),
     _sown("lanes_4", "sm4", "ecb", "output", "blocks:4+data+encrypt"),
@@ -99,7 +100,31 @@ FAULTS = (
 TWO = Sown("two", "sm4", "ctr", ("CTR_IN_PLACE", "CTR_TAIL"), "output", "")
 
 
-LEAST: dict[str, tuple[str, ...]] = {}
+_PLAIN = ("setkey 16", "setiv 16")
+_NO_IV = ("setkey 16", "setiv 0")
+LEAST: dict[str, tuple[str, ...]] = {
+    "carry_64": ("setkey 16", f"setiv {'00' * 8 + 'ff' * 8}", "update 1 iv"),
+    "wide_32": ("setkey 16", f"setiv {'00' * 12}fffffffd", "update 64"),
+    "iv_kept": (*_PLAIN, "update 1 iv"),
+    "iv_kept_at_8": (*_PLAIN, "update 128 iv"),
+    "cbc_in_place": ("decrypt", *_PLAIN, "update 32 in place"),
+    "cbc_iv_kept": (*_PLAIN, "update 16 iv"),
+    "xts_in_place": ("setkey 32", "setiv 16", "update 17 in place"),
+    "xts_tail_15": ("setkey 32", "setiv 16", "update 31"),
+    "reads_tail": (*_PLAIN, "update 1 in end+0"),
+    "reads_before": (*_NO_IV, "update 16 in start+0"),
+    "register": (*_NO_IV, "update 0"),
+    "register_at_8": (*_PLAIN, "update 128"),
+    "key_24": ("setkey 24", "setiv 0", "update 16"),
+    "key_32": ("setkey 32", "setiv 16", "update 16"),
+    "lanes_4": (*_NO_IV, f"update {'00' * 47 + '01' + '00' * 16}"),
+    "lanes_8": ("decrypt", *_NO_IV, f"update {'00' * 47 + '01' + '00' * 80}"),
+    "writes_tail": (*_PLAIN, "update 1"),
+    "align_3": (*_PLAIN, "update 1 in middle+3"),
+    "cfb_tail": (*_PLAIN, "update 1"),
+    "reads_key": ("setkey 16 in end+0",),
+}
+"""The least case of each fault as ``test_findings_shrink.lines`` says it: the length of what is all zeros, or bytes."""
 
 
 def sow(folder: Path, plants: Sequence[Sown]) -> Path:

@@ -19,8 +19,9 @@ from shrinking import FAULTS, TWO, Sown, sow
 from crosslane.compare import Departure
 from crosslane.data import data_root
 from crosslane.execute import Station
-from crosslane.findings import replay
 from crosslane.findings.formats import case_from_json
+from crosslane.findings.gather import first_departure
+from crosslane.findings.replay import retest
 from crosslane.findings.store import Store
 from crosslane.registry import load_registry
 from crosslane.wire import Batch
@@ -169,14 +170,14 @@ def test_a_case_that_departs_at_times_is_flaky_with_its_rate(
     shutil.copytree(work / "findings", tmp_path / "findings")
     store = Store(tmp_path / "findings")
     kept = store.read(finding(work, CARRY))
-    truth, calls = replay.first_departure, itertools.count()
+    calls = itertools.count()
 
     def at_times(batch: Batch, subject: Station, oracle: Station) -> Departure | None:
-        return truth(batch, subject, oracle) if next(calls) % 5 == 0 else None
+        return first_departure(batch, subject, oracle) if next(calls) % 5 == 0 else None
 
-    monkeypatch.setattr(replay, "first_departure", at_times)
+    monkeypatch.setattr("crosslane.findings.replay.first_departure", at_times)
     registry = load_registry(data_root(), [work / "mine"])
-    done = replay.retest(registry, store, kept, [NATIVE], revision="ab")
+    done = retest(registry, store, kept, [NATIVE], revision="ab")
     assert (done.departed, done.record.state, done.record.rate) == (2, "flaky", 0.2)
 
 

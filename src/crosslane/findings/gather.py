@@ -20,7 +20,7 @@ from crosslane.manifest import Manifest
 from crosslane.seal import finished_batch
 from crosslane.wire import Batch, Symptom, Watch
 
-__all__ = ["Fault", "Raw", "Suspect", "faults_of", "raw_departures", "replays"]
+__all__ = ["Fault", "Raw", "Suspect", "faults_of", "first_departure", "raw_departures", "replays"]
 
 MOST_FAULTS = 8
 """Faults told apart in one cell; what is left then is said, and comes up when these are mended."""

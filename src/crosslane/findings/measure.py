@@ -99,8 +99,8 @@ def _report(found: Sequence[Measured], say: Callable[[str], None]) -> bool:
         mine = [item for item in found if item.driver == driver]
         for lane in dict.fromkeys(item.lane for item in mine):
             here = [item for item in mine if item.lane == lane]
-            outcomes = {tuple(key.id for key in item.keys) for item in here}
-            cases = {item.cases for item in here}
+            outcomes = {frozenset(key.id for key in item.keys) for item in here}
+            cases = {frozenset(item.cases) for item in here}
             most = max(item.took_s for item in here)
             slowest[lane] = max(slowest.get(lane, 0.0), most)
             words = "; ".join(f"{key.symptom}, {key.fault_class}" for key in here[0].keys) or "nothing"

@@ -19,6 +19,8 @@ _DATA = (OpKind.UPDATE, OpKind.AAD)
 _ALL_LENGTHS_BELOW = 1088
 """Up to this length in bytes every shorter one is tried, so that the least is found whatever the fault needs."""
 _MOST_BYTES_ONE_BY_ONE = 512
+_MOST_BEFORE = 9
+"""Counters so many blocks before a carry are tried."""
 _BOUNDARIES = (8, 16, 24, 32, 40, 48, 56, 64, 96, 120, 128)
 
 
@@ -346,10 +348,10 @@ def counters(case: Case, manifest: Manifest) -> Iterator[Case]:
         following = next(
             (i for i in range(at + 1, len(case.operations)) if case.operations[i].kind is OpKind.UPDATE), None
         )
-        for bits in (bits for bits in _BOUNDARIES if bits <= 8 * bs):
-            made = with_counter(case, at, (1 << bits) - 1, bs)
-            if following is None:
-                continue
+        if following is None:
+            continue
+        for value in [(1 << bits) - j for bits in _BOUNDARIES if bits <= 8 * bs for j in range(1, _MOST_BEFORE + 1)]:
+            made = with_counter(case, at, value, bs)
             data = case.operations[following].data
             for length in sorted({1, bs, bs + 1, 2 * bs, 2 * bs + 1, len(data)}):
                 if length <= len(data):
