@@ -160,3 +160,9 @@ def test_what_no_library_agreed_with_is_said(make_cell: MakeCell) -> None:
     assert with_vectors in report(make_cell(num_sampled=9, num_vectors=2))
     agreed = report(make_cell(num_sampled=9, judged_by={"a library": 5}))
     assert not any(line.startswith("rests on") for line in agreed)
+
+
+def test_a_cell_in_which_nothing_was_compared_did_not_agree(make_cell: MakeCell) -> None:
+    lines = report(make_cell(comparisons=0, num_vectors=0, wanted=0))
+    assert "not compared" in lines[1]
+    assert lines[-1].startswith("1 cells: 1 not compared; ")

@@ -19,7 +19,8 @@ def judge(cell: CellResult) -> Outcome:
         return Outcome(False, cell.findings[0].text if cell.findings else f"{cell.num_departed} cases depart")
     if cell.skipped:
         return Outcome(False, f"{cell.skipped} cases were not judged: the subject or the oracle ended before them")
+    if cell.comparisons == 0:
+        return Outcome(None, "nothing was compared: no vector is at hand and no comparison was asked for")
     made = cell.comparisons - cell.num_vectors
-    if made < cell.wanted:
-        return Outcome(False, f"only {made} comparisons of the {cell.wanted} promised")
-    return Outcome(True)
+    few = made < cell.wanted
+    return Outcome(not few, f"only {made} comparisons of the {cell.wanted} promised" if few else "")

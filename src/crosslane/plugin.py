@@ -175,7 +175,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         return
     values = cells.values()
     states = {
-        "agreed": sum(value["state"] == "ran" and not value["red"] for value in values),
+        "agreed": sum(value["state"] == "ran" and not value["red"] and value["comparisons"] > 0 for value in values),
+        "not compared": sum(value["state"] == "ran" and value["comparisons"] == 0 for value in values),
         "declined": sum(value["state"] == "declined" and not value["red"] for value in values),
         "red": sum(value["red"] for value in values),
     }

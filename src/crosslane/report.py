@@ -22,7 +22,9 @@ def cell_verdict(cell: CellResult) -> str:
         return "VOID" if cell.state == "void" else "DID NOT RUN"
     if cell.red:
         return "FINDING"
-    return "declined" if cell.state == "declined" else "agreed"
+    if cell.state == "declined":
+        return "declined"
+    return "agreed" if cell.comparisons else "not compared"
 
 
 _STYLES = {
@@ -30,6 +32,7 @@ _STYLES = {
     "DID NOT RUN": "bold magenta",
     "FINDING": "bold red",
     "declined": "dim",
+    "not compared": "yellow",
     "agreed": "green",
 }
 
@@ -95,7 +98,7 @@ def _resting(result: RunResult) -> Iterator[str]:
     agreed, rests = set(), {}
     for algorithm in result.algorithms:
         for cell in algorithm.cells:
-            if cell.provider and cell.state == "ran" and not cell.red:
+            if cell.provider and cell_verdict(cell) == "agreed":
                 agreed.add(algorithm.algorithm)
             if cell.judged_by and not cell.red:
                 agreed.add(algorithm.algorithm)
