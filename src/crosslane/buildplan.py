@@ -13,9 +13,20 @@ from crosslane.errors import HarnessFault
 from crosslane.isa import ALL_ARCHES, feature_flags
 from crosslane.metadata import CODE_SUFFIXES
 from crosslane.model import Implementation, Lane, Mode, Provider, Registry
+from crosslane.plants import Plant
 from crosslane.toolchain import Toolchain
 
-__all__ = ["Program", "Unit", "plan_bench", "plan_plugin", "plan_provider", "plan_shim", "plan_tool", "tables_text"]
+__all__ = [
+    "Program",
+    "Unit",
+    "plan_bench",
+    "plan_planted",
+    "plan_plugin",
+    "plan_provider",
+    "plan_shim",
+    "plan_tool",
+    "tables_text",
+]
 
 _SCHEMA = "crosslane build 1"
 # Sources in impls/shim that are programs of their own, and what only sanitized programs have.
@@ -75,7 +86,8 @@ class Unit:
     """One object: some sources compiled alike, linked together, all symbols but ``keep`` made local.
 
     ``files`` are all that a compilation may read and ``contents`` their bytes when the plan was made; ``text`` is a
-    generated C source. ``flags`` go into the key; ``place_flags`` say where things lie and do not.
+    generated C source. ``flags`` go into the key; ``place_flags`` say where things lie and do not. With ``patches``,
+    files that are compiled with another content, the unit is compiled from a copy of all its files below ``base``.
     """
 
     name: str
@@ -89,6 +101,8 @@ class Unit:
     place_flags: tuple[str, ...]
     keep: str
     text: str
+    patches: tuple[tuple[Path, bytes], ...] = ()
+    base: Path = Path()
 
     @property
     def file_name(self) -> str:
@@ -130,17 +144,19 @@ class _Workshop:
         flags: Sequence[str],
         keep: str = "",
         text: str = "",
+        patches: tuple[tuple[Path, bytes], ...] = (),
     ) -> Unit:
-        """Plan an object; ``include`` are the folders of headers."""
+        """Plan an object; ``include`` are the folders of headers, ``patches`` files with what is compiled instead."""
         headers = sorted({path for folder in include for path in folder.glob("*.h")} - set(sources))
         files = (*sources, *headers)
         contents = read_files(files)
+        keyed = text + "".join(f"{_name(path, self.base)}={changed!r}" for path, changed in patches)
         all_flags = (*_BASE_FLAGS, *_ARCH_FLAGS.get(self.toolchain.arch, ()), self.opt, *flags)
         named = [part for path, data in zip(files, contents, strict=True) for part in (_name(path, self.base), data)]
         places = [_name(folder, self.base) for folder in include]
         return Unit(
             name=name,
-            key=digest([_SCHEMA, self.toolchain.identity, repr((all_flags, places, keep, name)), text, *named]),
+            key=digest([_SCHEMA, self.toolchain.identity, repr((all_flags, places, keep, name)), keyed, *named]),
             subject=sources[0].parent if sources else include[0],
             sources=tuple(source for source in sources if source.suffix in CODE_SUFFIXES),
             files=files,
@@ -150,6 +166,8 @@ class _Workshop:
             place_flags=(*(f"-I{folder}" for folder in include), f"-ffile-prefix-map={self.base}=."),
             keep=keep,
             text=text,
+            patches=patches,
+            base=self.base,
         )
 
     def program(
@@ -234,6 +252,38 @@ def plan_provider(registry: Registry, lane: Lane, provider: Provider, toolchain:
     return shop.program("shim", units=units, subject=provider.folder, contains=[provider.name], link=link)
 
 
+def plan_planted(registry: Registry, lane: Lane, plants: Sequence[Plant], toolchain: Toolchain) -> Program:
+    """Plan the extra shim of a lane: planted faults and controls, and the subjects of those that lie in modes.
+
+    An implementation with a plant in it has the plant's symbol for its own.
+    """
+    shim = registry.root / "impls" / "shim"
+    shop = _Workshop(base=registry.root, toolchain=toolchain, opt=lane.opt)
+    common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
+    units = _shim_units(shop, registry, shim, lane, common)
+    drivers = {item.driver: item for item in registry.implementations}
+    honest = {plant.driver: drivers[plant.driver] for plant in plants if plant.in_mode}
+    changed = [(plant, replace(drivers[plant.driver], symbol=plant.symbol)) for plant in plants if not plant.in_mode]
+    units += [_implementation_unit(shop, item, shim, lane.arch) for item in honest.values()]
+    for plant, item in changed:
+        rename = f"-D{drivers[plant.driver].symbol}={plant.symbol}"
+        units.append(_implementation_unit(shop, item, shim, lane.arch, (rename,), patches=_patches(plant)))
+    modes = {mode.name: mode for mode in registry.modes}
+    for plant in plants:
+        if plant.in_mode:
+            rename = f"-Dsubject_mode_{plant.algorithm.mode}={plant.symbol}"
+            unit = _mode_unit(shop, modes[plant.algorithm.mode], shim, (*common, rename), plant)
+            units.append(unit)
+    implementations = [*honest.values(), *(item for _, item in changed)]
+    text = tables_text(implementations, registry.modes, plants=plants)
+    units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
+    return shop.program("shim", units=units, subject=shim, contains=["planted faults"])
+
+
+def _patches(plant: Plant) -> tuple[tuple[Path, bytes], ...]:
+    return ((plant.file, plant.changed),)
+
+
 def plan_tool(root: Path, name: str, sources: Sequence[Path], toolchain: Toolchain, *, opt: str = "-O2") -> Program:
     """Plan a program of our own that is no shim, from sources that may use the shim's headers."""
     shop = _Workshop(base=root, toolchain=toolchain, opt=opt)
@@ -279,14 +329,21 @@ def plan_plugin(root: Path, toolchain: Toolchain) -> Program:
     return shop.program("insn_plugin.so", units=[unit], subject=source, contains=[source.name], link=(_PLUGIN, ()))
 
 
-def _mode_unit(shop: _Workshop, mode: Mode, shim: Path, flags: Sequence[str]) -> Unit:
+def _mode_unit(shop: _Workshop, mode: Mode, shim: Path, flags: Sequence[str], plant: Plant | None = None) -> Unit:
     include = [shim, mode.folder.parent, mode.folder]
     sources = sorted(mode.folder.glob("*.c"))
-    return shop.unit(f"mode_{mode.name}", sources=sources, include=include, flags=flags)
+    name, patches = (plant.symbol, _patches(plant)) if plant else (f"mode_{mode.name}", ())
+    return shop.unit(name, sources=sources, include=include, flags=flags, patches=patches)
 
 
 def _implementation_unit(
-    shop: _Workshop, item: Implementation, shim: Path, arch: str, further: Sequence[str] = ()
+    shop: _Workshop,
+    item: Implementation,
+    shim: Path,
+    arch: str,
+    further: Sequence[str] = (),
+    *,
+    patches: tuple[tuple[Path, bytes], ...] = (),
 ) -> Unit:
     own = item.origin == "own"
     include = [shim, *([item.folder.parent] if own else []), item.folder]
@@ -298,23 +355,34 @@ def _implementation_unit(
         f'-DSUBJECT_NAME="{item.symbol}"',
     )
     shop = shop if own else replace(shop, base=Path(item.origin))
-    return shop.unit(item.symbol, sources=item.sources, include=include, flags=flags, keep=item.symbol)
+    return shop.unit(item.symbol, sources=item.sources, include=include, flags=flags, keep=item.symbol, patches=patches)
 
 
-def tables_text(implementations: Sequence[Implementation], modes: Sequence[Mode], sessions: Sequence[str] = ()) -> str:
-    """Return the C source that defines what ``shim_tables.h`` declares; ``sessions`` are symbols of adapters."""
+def tables_text(
+    implementations: Sequence[Implementation],
+    modes: Sequence[Mode],
+    sessions: Sequence[str] = (),
+    plants: Sequence[Plant] = (),
+) -> str:
+    """Return the C source that defines what ``shim_tables.h`` declares.
+
+    ``sessions`` are symbols of adapters. ``plants`` in modes are modes of their own; those in implementations come
+    among ``implementations``.
+    """
     lines = ['#include "shim_tables.h"', ""]
     lines += [f"extern subject_getter_fn {item.symbol};" for item in implementations]
     lines += [f"extern const struct subject_mode subject_mode_{mode.name};" for mode in modes]
+    lines += [f"extern const struct subject_mode {plant.symbol};" for plant in plants if plant.in_mode]
     lines += [f"extern const struct subject_session {symbol};" for symbol in sessions]
     lines += ["", "const struct shim_implementation shim_implementations[] = {"]
     for item in implementations:
         words = ", ".join(f'"{word}"' for word in (item.driver, item.cipher, item.symbol))
         lines.append(f'    {{{words}, {item.symbol}, "{",".join(item.paths)}"}},')
     lines += ["    {NULL, NULL, NULL, NULL, NULL},", "};", ""]
-    lines += ["const struct subject_mode *const shim_modes[] = {"]
-    lines += [f"    &subject_mode_{mode.name}," for mode in modes]
-    lines += ["    NULL,", "};", "", "const struct subject_session *const shim_sessions[] = {"]
+    lines += ["const struct shim_mode shim_modes[] = {"]
+    lines += [f'    {{"{mode.name}", &subject_mode_{mode.name}}},' for mode in modes]
+    lines += [f'    {{"{plant.name}", &{plant.symbol}}},' for plant in plants if plant.in_mode]
+    lines += ["    {NULL, NULL},", "};", "", "const struct subject_session *const shim_sessions[] = {"]
     lines += [f"    &{symbol}," for symbol in sessions]
     lines += ["    NULL,", "};", ""]
     return "\n".join(lines)

@@ -185,6 +185,11 @@ class Lane:
         """Whether a sanitizer watches the code under test."""
         return self.sanitizer != "none"
 
+    @property
+    def for_compilers(self) -> bool:
+        """Whether the lane is there for what a compiler makes of the code, not for a machine."""
+        return self.sanitized or self.compiler != "gcc" or self.opt != "-O2"
+
 
 @dataclass(frozen=True, order=True)
 class Algorithm:

@@ -32,6 +32,7 @@ __all__ = [
     "Selection",
     "make_plans",
     "manifest_of",
+    "native_lane",
     "selected_cells",
 ]
 
@@ -85,6 +86,7 @@ class CellPlan:
     station: Station
     comparisons: int
     provider: bool = False
+    build_lane: bool = False
     ways: int = 0
     declared: tuple[str, ...] = ()
 
@@ -169,7 +171,7 @@ def selected_cells(registry: Registry, selection: Selection) -> tuple[list[Cell]
     return chosen, [lane for lane in lanes if lane.name in used]
 
 
-def _oracle_lane(registry: Registry) -> Lane:
+def native_lane(registry: Registry) -> Lane:
     """The native lane of this host, where the generic implementations answer for all others."""
     for lane in lanes_for_host(registry):
         if lane.runner == "native" and lane.gate and lane.full:
@@ -197,7 +199,7 @@ def make_plans(
 ) -> RunPlan:
     """Decide everything and build what is missing; raises BadInput, MissingTool or HarnessFault."""
     chosen, lanes = selected_cells(registry, selection)
-    oracle_lane = _oracle_lane(registry)
+    oracle_lane = native_lane(registry)
     programs = programs_for(registry, [*lanes, *([oracle_lane] if oracle_lane not in lanes else [])], progress)
     load_oracles(registry.root, selection.without)  # a missing library is said before anything runs
     stations = Stations(registry, programs, require_sandbox=require_sandbox)
@@ -289,6 +291,7 @@ class _Planner:
             arch=lane.arch,
             native=lane.runner == "native" and not lane.sanitized,
             full=lane.full,
+            build_lane=lane.for_compilers,
             paths=_asked_paths(implementation, mode),
             station=self.stations.of(implementation, lane, mode.name),
             comparisons=self.counts.of(lane),

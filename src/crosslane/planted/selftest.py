@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random cases against planted faults: how soon each is caught, by which check, and how small its case becomes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosslane.checks import Check, claimed_by
+from crosslane.errors import HarnessFault
+from crosslane.findings.case import Case
+from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_departures
+from crosslane.findings.judge import Judge
+from crosslane.plan import Counts
+from crosslane.planted.prove import symptom_name
+from crosslane.planted.spots import Spot
+
+__all__ = ["Tried", "try_spot", "try_spots"]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What random cases said of one plant in one cell.
+
+    ``comparisons`` messages were compared until the fault was caught (all, where it was not, and for a control);
+    ``took_s`` is wall time until then, ``shrink_s`` what shrinking took after it. ``checks`` claim the finding.
+    """
+
+    name: str
+    cell: str
+    control: bool
+    wanted: str
+    caught: bool
+    symptom: str
+    fault_class: str
+    checks: tuple[str, ...]
+    comparisons: int
+    took_s: float
+    shrink_s: float
+    case: Case | None
+    text: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """A fault was caught by its check; a control was not."""
+        if self.control:
+            return not self.caught and not self.text
+        return self.caught and self.wanted in self.checks and not self.text
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON, the case by its size alone."""
+        values = {name: value for name, value in vars(self).items() if name != "case"}
+        return values | {"holds": self.holds, "case_size": case_size(self.case)}
+
+
+def case_size(case: Case | None) -> str:
+    """The size of a case: its operations, and the bytes of data that they take."""
+    if case is None:
+        return ""
+    return f"{len(case.operations)} operations, {sum(item.in_len for item in case.operations)} bytes"
+
+
+def try_spots(
+    spots: Sequence[Spot], checks: Sequence[Check], counts: Counts, tell: Callable[[Tried], None]
+) -> list[Tried]:
+    """Try one plant after the other, so that times mean something."""
+    tried: list[Tried] = []
+    for spot in spots:
+        tried.append(try_spot(spot, checks, counts.of(spot.lane) if spot.lane.full else counts.emulated))
+        tell(tried[-1])
+    return tried
+
+
+def try_spot(spot: Spot, checks: Sequence[Check], count: int) -> Tried:
+    """Run up to ``count`` comparisons of one plant; the first that departs, of the symptom it must show, is shrunk."""
+    begun = time.monotonic()
+    raws: list[Raw] = []
+    fault: Fault | None = None
+    done, text = 0, ""
+    try:
+        with Judge(spot.manifest, spot.oracle, spot.subject) as judge:
+            done, raws = _search(judge, count, spot.plant.symptom)
+            took = time.monotonic() - begun
+            if raws and not spot.plant.control:
+                suspect = Suspect(spot.manifest, spot.oracle, spot.subject, spot.lane.arch)
+                fault = _wanted(faults_of(judge, suspect, raws), spot.plant.symptom)
+    except HarnessFault as failed:
+        took, text = time.monotonic() - begun, str(failed)
+    symptom = symptom_name(fault.departure) if fault else symptom_name(raws[0].departure) if raws else ""
+    fault_class = fault.classified.text if fault else ""
+    caught = bool(raws) if spot.plant.control else symptom == spot.plant.symptom
+    return Tried(
+        name=spot.plant.name,
+        cell=spot.cell,
+        control=spot.plant.control,
+        wanted=spot.plant.check,
+        caught=caught,
+        symptom=symptom,
+        fault_class=fault_class,
+        checks=claimed_by(checks, symptom, fault_class) if raws else (),
+        comparisons=done,
+        took_s=took,
+        shrink_s=time.monotonic() - begun - took,
+        case=fault.case if fault else None,
+        text=text,
+    )
+
+
+def _wanted(faults: Sequence[Fault], symptom: str) -> Fault | None:
+    """The fault with the symptom, else the first: a fault may show in more ways than one."""
+    return next((item for item in faults if symptom_name(item.departure) == symptom), faults[0] if faults else None)
+
+
+def _search(judge: Judge, count: int, symptom: str) -> tuple[int, list[Raw]]:
+    """Comparisons until the first departure with the symptom (all where there is none), and the departures met."""
+    per_case, per_batch = judge.manifest.messages_per_session, judge.manifest.sessions_per_batch
+    number, met = 0, []
+    while number * per_batch * per_case < count:
+        cases = min(per_batch, -(-(count - number * per_batch * per_case) // per_case))
+        raws = raw_departures(judge, number, cases)
+        met += raws
+        for raw in raws:
+            if symptom_name(raw.departure) == symptom or not symptom:
+                index = int(raw.name.rpartition("-")[2])
+                return (number * per_batch + index + 1) * per_case, met
+        number += 1
+    return count, met
