@@ -116,24 +116,26 @@ def _by_data(check: Check, covers: tuple[str, ...], watcher: str, cell: CellResu
         return Outcome(None, "the CPU of this lane lacks what it needs")
     if cell.state != "ran":
         return Outcome(False, f"did not run: {cell.reason}")
-    mine = [fault for fault in cell.faults if check.claims(fault.symptom, fault.fault_class)]
-    if mine:
-        return Outcome(False, mine[0].text)
-    by_symptom = [finding for finding in cell.findings if check.claims(finding.symptom, "")]
-    if by_symptom:
-        return Outcome(False, by_symptom[0].text)
+    texts = [fault.text for fault in cell.faults if check.claims(fault.symptom, fault.fault_class)]
+    texts += [finding.text for finding in cell.findings if check.claims(finding.symptom, "")]
+    if texts:
+        return Outcome(False, texts[0])
     if watcher and watcher in cell.unwatched:
         return Outcome(None, f"{watcher} cannot be observed in this lane")
+    return _covered(covers, cell)
+
+
+def _covered(covers: tuple[str, ...], cell: CellResult) -> Outcome:
+    """Whether cases of the cell exercised what the check is about."""
     if cell.wanted == 0:
         return Outcome(None, "only vectors were run")
     applying = [name for name in covers if name in cell.covered]
     if covers and not applying:
         return Outcome(None, "the algorithm, or what the library shows of it, has no such thing")
-    missed = [name for name in applying if not cell.covered[name]]
-    if missed:
-        reason = f"no case had {', '.join(missed)}"
-        return Outcome(False if cell.full else None, reason if cell.full else f"{reason} among so few")
-    return Outcome(True)
+    missed = ", ".join(name for name in applying if not cell.covered[name])
+    if missed and cell.full:
+        return Outcome(False, f"no case had {missed}")
+    return Outcome(None, f"no case had {missed} among so few") if missed else Outcome(True)
 
 
 def judge_all(checks: Sequence[Check], cell: CellResult) -> tuple[Judgement, ...]:

@@ -186,7 +186,7 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
 @click.option(
     "--prove/--no-prove",
     default=None,
-    help="Run the planted faults of the cells too: each must be caught (default: where no cell, lane or count is given).",
+    help="Run the planted faults of the cells too, each must be caught (default: unless cell, lane or count is given).",
 )
 @_impls_option
 @_sandbox_option

@@ -65,8 +65,9 @@ class CellResult:
 
     ``comparisons`` counts messages, vectors included, ``num_sampled`` messages held against the Python reference;
     ``paths`` maps a code path to the length classes in which it was taken; ``declared_paths`` are those of the cell's
-    mode. ``covered`` counts the messages of its first batch by what they exercise (``coverage.coverage``); ``full`` is
-    whether its lane gets the full grids, ``build_lane`` whether that is there for its compiler. ``faults`` are its findings once they were shrunk. CPU times are in seconds.
+    mode. ``covered`` counts the messages of its first batch by what they exercise (``coverage.coverage``). ``full`` is
+    whether its lane gets the full grids, ``build_lane`` whether that is there for its compiler. ``faults`` are its
+    findings once they were shrunk. CPU times are in seconds.
     """
 
     cell: str
