@@ -24,8 +24,6 @@ from crosslane.records import CellResult, Judgement
 
 __all__ = ["Check", "Outcome", "claimed_by", "judge_all", "load_checks"]
 
-_PROMISED = "PROMISED"
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -52,27 +50,12 @@ class Check:
 
 
 def load_checks(root: Path) -> tuple[Check, ...]:
-    """Load ``conformance/checks/*.py`` under the content root; raises BadInput where one is no check.
-
-    The file ``PROMISED`` beside them names them all, so that one that got lost is missed.
-    """
+    """Load ``conformance/checks/*.py`` under the content root; raises BadInput where one is no check."""
     folder = root / "conformance" / "checks"
     checks = tuple(_load(path) for path in sorted(folder.glob("[a-z]*.py")))
     if not checks:
         raise BadInput(f"{folder}: there is no check; restore the folder from the repository")
-    _check_promised(folder / _PROMISED, [check.name for check in checks])
     return checks
-
-
-def _check_promised(path: Path, names: Sequence[str]) -> None:
-    try:
-        promised = path.read_text().split()
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read ({error.strerror}); restore it from the repository") from None
-    for name in sorted(set(promised) ^ set(names)):
-        if name in promised:
-            raise BadInput(f"{path.parent / name}.py: the check is promised in {_PROMISED} and missing; restore it")
-        raise BadInput(f"{path}: does not name the check {name!r}, which lies beside it; add its name on a line")
 
 
 def _load(path: Path) -> Check:
