@@ -128,8 +128,11 @@ def _plant(
         raise BadInput(f"{place}: check is {check!r}; allowed are {', '.join(sorted(known))}: correct it")
     if ("lanes" in values) != ("why" in values):
         raise BadInput(f"{place}: lanes and why go together: say why it can show in those lanes alone")
-    item, algorithm = implementation_named(registry, driver), parse_algorithm(values["algorithm"])
-    mode_named(registry, algorithm.mode)
+    try:
+        item, algorithm = implementation_named(registry, driver), parse_algorithm(values["algorithm"])
+        mode_named(registry, algorithm.mode)
+    except BadInput as error:
+        raise BadInput(f"{place}: {error}") from None
     if item.cipher != algorithm.cipher:
         raise BadInput(f"{place}: algorithm is {algorithm}, but {driver} computes {item.cipher}: correct one of them")
     file = registry.root / "impls" / values["file"]
