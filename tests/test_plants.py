@@ -14,8 +14,9 @@ from crosslane.data import data_root
 from crosslane.errors import BadInput
 from crosslane.lanes import lane_named
 from crosslane.lint import lint
+from crosslane.plan import Counts
 from crosslane.planted.prove import case_file, prove
-from crosslane.planted.selftest import try_spot
+from crosslane.planted.selftest import claimed, try_spot, try_spots
 from crosslane.planted.spots import Spot, spots_of
 from crosslane.plants import Plant, load_plants, plant_lanes
 from crosslane.registry import load_registry
@@ -174,7 +175,10 @@ def test_a_proof_holds_and_says_why_it_does_not(spots: list[Spot], tmp_path: Pat
 
 def test_random_cases_find_a_fault_and_leave_a_control_green(spots: list[Spot]) -> None:
     checks = load_checks(data_root())
-    fault, control = (try_spot(spot, checks, 16384) for spot in spots)
+    told: list[str] = []
+    counts = Counts(16384, 16384, 16384)
+    fault, control = try_spots(spots, checks, counts, num_workers=2, tell=lambda item: told.append(item.name))
+    assert told == ["ctr_carry_lost", "ctr_prefetch"]
     assert (fault.holds, fault.symptom) == (True, "iv")
     assert "counter_wrap" in fault.checks
     assert 0 < fault.comparisons < 16384
@@ -183,6 +187,7 @@ def test_random_cases_find_a_fault_and_leave_a_control_green(spots: list[Spot]) 
 
 def test_a_fault_caught_by_another_check_or_not_at_all_does_not_hold(spots: list[Spot]) -> None:
     checks = load_checks(data_root())
-    assert not try_spot(with_plant(spots[0], check="abi"), checks, 16384).holds
-    assert not try_spot(replace(spots[0], subject=spots[1].subject), checks, 4096).holds
-    assert not try_spot(replace(spots[1], subject=spots[0].subject), checks, 16384).holds
+    assert claimed(try_spot(spots[0], 16384), checks).holds
+    assert not claimed(try_spot(with_plant(spots[0], check="abi"), 16384), checks).holds
+    assert not claimed(try_spot(replace(spots[0], subject=spots[1].subject), 4096), checks).holds
+    assert not claimed(try_spot(replace(spots[1], subject=spots[0].subject), 16384), checks).holds
