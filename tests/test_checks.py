@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -232,3 +233,10 @@ def test_a_folder_without_checks_is_refused(tmp_path: Path) -> None:
         load_checks(tmp_path)
     with pytest.raises(BadInput, match="there is no check"):
         load_checks(folder_with(tmp_path, __init__=SOUND))
+
+
+def test_the_reference_page_has_every_check_with_its_sentence(checks: dict[str, Check]) -> None:
+    page = (data_root() / "docs" / "reference" / "checks.md").read_text()
+    rows = dict(re.findall(r"^\| `([a-z_]+)` \| (.*) \|$", page, re.MULTILINE))
+    for name, check in checks.items():
+        assert rows[name] == check.sentence[0].lower() + check.sentence[1:].rstrip(".")
