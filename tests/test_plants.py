@@ -155,22 +155,22 @@ def with_plant(spot: Spot, **changes: object) -> Spot:
 
 def test_a_proof_holds_and_says_why_it_does_not(spots: list[Spot], tmp_path: Path) -> None:
     fault, control = spots
-    root = data_root()
-    assert [proof.holds for proof in prove(spots, root)] == [True, True]
+    root, checks = data_root(), load_checks(data_root())
+    assert [proof.holds for proof in prove(spots, checks, root)] == [True, True]
     harmless = replace(fault, subject=control.subject)
-    (proof,) = prove([harmless], root)
+    (proof,) = prove([harmless], checks, root)
     assert (proof.holds, proof.text) == (False, "its case agrees: the fault is not caught")
-    (proof,) = prove([with_plant(fault, symptom="canary")], root)
+    (proof,) = prove([with_plant(fault, symptom="canary")], checks, root)
     assert proof.text == "its case shows iv, expected canary"
-    (proof,) = prove([replace(control, subject=fault.subject)], root)
+    (proof,) = prove([replace(control, subject=fault.subject)], checks, root)
     assert proof.text.startswith("a harmless change departs: ")
     with pytest.raises(BadInput, match=r"write it with `crosslane selftest --fault ctr_carry_lost --store`"):
-        prove([fault], tmp_path)
+        prove([fault], checks, tmp_path)
     place = case_file(tmp_path, fault.plant.name)
     place.parent.mkdir(parents=True)
     place.write_text("{}\n")
     with pytest.raises(BadInput, match=r"ctr_carry_lost\.json"):
-        prove([fault], tmp_path)
+        prove([fault], checks, tmp_path)
 
 
 def test_random_cases_find_a_fault_and_leave_a_control_green(spots: list[Spot]) -> None:

@@ -30,6 +30,7 @@ __all__ = [
     "Counts",
     "RunPlan",
     "Selection",
+    "asked_paths",
     "make_plans",
     "manifest_of",
     "native_lane",
@@ -181,7 +182,7 @@ def native_lane(registry: Registry) -> Lane:
     )
 
 
-def _asked_paths(implementation: Implementation, mode: Mode) -> tuple[str, ...]:
+def asked_paths(implementation: Implementation, mode: Mode) -> tuple[str, ...]:
     """The declared paths that the mode can take: those named for it, and in a mode that is not serial the others."""
     named = [name.rpartition(":") for name in implementation.paths]
     return tuple(name for only, _, name in named if only == mode.name or (not only and not mode.serial))
@@ -292,7 +293,7 @@ class _Planner:
             native=lane.runner == "native" and not lane.sanitized,
             full=lane.full,
             build_lane=lane.for_compilers,
-            paths=_asked_paths(implementation, mode),
+            paths=asked_paths(implementation, mode),
             station=self.stations.of(implementation, lane, mode.name),
             comparisons=self.counts.of(lane),
             ways=implementation.ways,

@@ -25,7 +25,7 @@ CHECKS = Path("conformance") / "checks"
 FAULTS_FILE = "faults.toml"
 SYMPTOMS = (
     "output", "iv", "canary", "guard_read", "guard_write", "abi", "input", "context", "wipe", "nondeterminism", "crash",
-    "hang", "reject",
+    "hang", "reject", "cell",
 )  # fmt: skip
 _SUFFIX = ".faults.toml"
 _TEXT = Field(kind="str", pattern=r"\S[^\n]*[^.\s]")
@@ -51,7 +51,8 @@ class Plant:
     """One planted fault, or a control, which is a change that must stay green.
 
     ``file`` lies below ``impls``; ``original`` is its content and ``changed`` what is compiled. ``symptom`` is what a
-    fault must show. ``lanes`` narrows where it can show at all (empty: everywhere), ``why`` says the reason.
+    fault must show; ``cell`` where no case shows it but the judgement of the whole cell does. ``lanes`` narrows where
+    it can show at all (empty: everywhere), ``why`` says the reason.
     """
 
     name: str

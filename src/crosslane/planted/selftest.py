@@ -12,17 +12,18 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crosslane.checks import Check, claimed_by
+from crosslane.checks import Check, claimed_by, load_checks
 from crosslane.errors import HarnessFault
 from crosslane.findings.case import Case
 from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_departures
 from crosslane.findings.judge import Judge
 from crosslane.memory import die_with_parent, keep_freed_memory
 from crosslane.plan import Counts
-from crosslane.planted.prove import symptom_name
+from crosslane.planted.prove import WHOLE, symptom_name
 from crosslane.planted.spots import Spot
+from crosslane.planted.wholes import red_checks, run_whole
 
-__all__ = ["Tried", "case_size", "claimed", "try_spot", "try_spots"]
+__all__ = ["Tried", "case_size", "claimed", "try_spot", "try_spots", "try_whole"]
 
 
 @dataclass(frozen=True)
@@ -99,11 +100,34 @@ def _begin_worker() -> None:
 
 def claimed(item: Tried, checks: Sequence[Check]) -> Tried:
     """With the checks that the finding is of."""
-    return replace(item, checks=claimed_by(checks, item.symptom, item.fault_class)) if item.symptom else item
+    if item.symptom in ("", WHOLE):
+        return item
+    return replace(item, checks=claimed_by(checks, item.symptom, item.fault_class))
+
+
+def try_whole(spot: Spot, count: int) -> Tried:
+    """Run the whole cell of a plant that no single case shows; its checks are those that are red."""
+    begun = time.monotonic()
+    red: tuple[str, ...] = ()
+    comparisons, text = 0, ""
+    try:
+        cell = run_whole(spot, count)
+        red, comparisons = red_checks(load_checks(spot.registry.root), cell), cell.comparisons
+    except HarnessFault as failed:
+        text = str(failed)
+    took = time.monotonic() - begun
+    plant = spot.plant
+    caught = plant.check in red
+    symptom = WHOLE if caught else ""
+    return Tried(
+        plant.name, spot.cell, False, plant.check, caught, symptom, "", red, comparisons, took, 0.0, None, text
+    )
 
 
 def try_spot(spot: Spot, count: int) -> Tried:
     """Run up to ``count`` comparisons of one plant; the first that departs, of the symptom it must show, is shrunk."""
+    if spot.plant.symptom == WHOLE:
+        return try_whole(spot, count)
     begun = time.monotonic()
     raws: list[Raw] = []
     fault: Fault | None = None
