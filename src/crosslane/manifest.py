@@ -24,7 +24,7 @@ __all__ = [
     "parse_manifest",
 ]
 
-GENERATOR_VERSION = 1
+GENERATOR_VERSION = 2
 """Changes whenever the same manifest would generate other cases; golden tests pin it."""
 
 SESSIONS_PER_BATCH = 1024
@@ -41,7 +41,7 @@ _LARGEST_NUMBER = 1 << 20
 _ALLOWED = {
     "split": ("byte", "block", "none"),
     "partial": ("refused", "anywhere", "stealing"),
-    "iv": ("none", "random", "counter", "index", "tweak", "nonce"),
+    "iv": ("none", "random", "counter", "index", "tweak", "nonce", "hashed"),
     "iv_out": ("none", "next", "next_whole"),
     "directions": ("encrypt", "decrypt"),
     "policies": ("degenerate", "weak_subkey"),
@@ -206,7 +206,7 @@ def parse_manifest(text: str, where: str) -> Manifest:
     except (ValueError, TypeError, RecursionError) as error:
         raise BadInput(f"{where}: the manifest is no JSON ({error}): run `crosslane check` again") from error
     generator = fields.get("generator") if isinstance(fields, dict) else None
-    if isinstance(generator, int) and generator != GENERATOR_VERSION:
+    if type(generator) is int and generator != GENERATOR_VERSION:
         raise BadInput(
             f"{where}: the manifest is of generator version {generator}, this engine has {GENERATOR_VERSION}: "
             "use the revision of crosslane that wrote it"

@@ -7,33 +7,34 @@ tags then become the inputs of the decrypting ones. One message in eight is tamp
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from crosslane.draws import Draws, below, take_bits
-from crosslane.generate import generate_batch, output_lens
+from crosslane.generate import draw_batch, output_lens
 from crosslane.manifest import Manifest
-from crosslane.wire import Batch, OpKind, Results
+from crosslane.solve import Ask, solve_ivs
+from crosslane.wire import Batch, OpKind
 
-__all__ = ["Encrypt", "finished_batch"]
-
-Encrypt = Callable[[Batch], Results]
-"""Runs a batch on the oracle."""
+__all__ = ["finished_batch"]
 
 Ints = NDArray[np.int64]
 
 _TAMPER_STREAM = 1
 
 
-def finished_batch(manifest: Manifest, number: int, encrypt: Encrypt) -> Batch:
-    """Batch ``number`` of a manifest, ready to run; ``encrypt`` is asked only where the mode needs it."""
-    batch = generate_batch(manifest, number)
-    return _sealed(manifest, number, batch, encrypt) if manifest.is_aead else batch
+def finished_batch(manifest: Manifest, number: int, encrypt: Ask, blocks: Ask) -> Batch:
+    """Batch ``number`` of a manifest, ready to run.
+
+    ``encrypt`` runs a batch of the manifest's algorithm on the oracle, ``blocks`` one of the same cipher's ECB; each is
+    asked only where the mode needs it.
+    """
+    drawn = draw_batch(manifest, number)
+    solve_ivs(manifest, drawn, blocks)
+    return _sealed(manifest, number, drawn.batch, encrypt) if manifest.is_aead else drawn.batch
 
 
-def _sealed(manifest: Manifest, number: int, batch: Batch, encrypt: Encrypt) -> Batch:
+def _sealed(manifest: Manifest, number: int, batch: Batch, encrypt: Ask) -> Batch:
     cases = batch.cases.copy()
     cases["decrypting"] = 0
     out = encrypt(Batch(cases, batch.ops, batch.blob, batch.out_len, batch.messages)).out.copy()

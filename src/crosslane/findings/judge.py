@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -20,6 +21,7 @@ from crosslane.compare import Departure, compare
 from crosslane.execute import CAPACITY, Executor, Station
 from crosslane.findings.case import Case, Operation, batch_of
 from crosslane.manifest import Manifest
+from crosslane.seal import finished_batch
 from crosslane.wire import Batch, Flag, OpKind, Results, Verdict, Watch
 
 __all__ = ["Judge", "normalised"]
@@ -85,6 +87,7 @@ class Judge:
         self.manifest = manifest
         self._memory = SharedMemory("crosslane-batch", CAPACITY, sealed=True)
         self._oracle = Executor(oracle, self._memory, watch=Watch(0))
+        self._blocks = Executor(oracle.blocks, self._memory, watch=Watch(0))
         self._subject = Executor(subject, self._memory, watch=watch)
         self.num_tried = 0
 
@@ -95,14 +98,22 @@ class Judge:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._oracle.release()
+        self._blocks.release()
         self._subject.release()
         self._memory.close()
 
     def encrypt(self, batch: Batch) -> Results:
         """The oracle's answer to a batch; a view until the next call."""
+        return self._asked(self._oracle, batch)
+
+    def generated(self, number: int) -> Batch:
+        """Batch ``number`` of the manifest, ready to run."""
+        return finished_batch(self.manifest, number, self.encrypt, partial(self._asked, self._blocks))
+
+    def _asked(self, executor: Executor, batch: Batch) -> Results:
         wire.encode_batch_into(batch, self._memory.view)
-        self._oracle.start(batch, len(batch))
-        return self._oracle.finish()
+        executor.start(batch, len(batch))
+        return executor.finish()
 
     def compare(self, batch: Batch, count: int) -> tuple[Departure, ...]:
         """All departures among the first ``count`` cases of a whole batch, in order."""
