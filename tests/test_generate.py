@@ -18,7 +18,7 @@ from crosslane.generate import generate_batch, output_lens, select_cases
 from crosslane.manifest import Manifest, manifest_within
 from crosslane.model import Domain
 from crosslane.quorum import case_within
-from crosslane.wire import Batch, Edge, Flag, OpKind, batch_len, decode_batch, encode_batch_into
+from crosslane.wire import Batch, Edge, Flag, OpKind, batch_len, decode_batch, displacement, encode_batch_into
 
 MakeManifest = Callable[..., Manifest]
 
@@ -48,19 +48,19 @@ MODES: dict[str, dict[str, Any]] = {
 }
 # sha256 of batches 0 and 3, as on the wire. They change with GENERATOR_VERSION, and with nothing else.
 GOLDEN = {
-    "cbc": ("045d77bc8ae939b3", "c1cd617f99517ee9"),
-    "cbc_8": ("bb090a87fbdbebb0", "1f4478dc0cef0c9c"),
-    "ccm": ("281f8282cec1691f", "2ab1d5a02af6fef1"),
-    "cfb": ("937ea2c52dde5833", "25e09247000c342f"),
-    "cmac": ("c527939b51c24999", "dc6e89b69b6ee05f"),
-    "ctr": ("3025867233cb4cba", "37da1b2cb1d3082f"),
-    "ctr_8": ("a5954c89a0ec0405", "d674306c7fe4d6d4"),
-    "ctr_any_key": ("8083a98cf1088082", "9debf5697472bfc7"),
-    "cts_cbc": ("7a5fcb6388d7ffd3", "c857f76dbf7e5796"),
-    "ecb": ("bc86b6e4bda74643", "806d3cc36ba16715"),
-    "gcm": ("3c5e7ac1f3984a5b", "23622c34ba1a0d9a"),
-    "lrw": ("c2d315f0cd8e5e88", "45ad7ef81d72adea"),
-    "xts": ("1f465d13a49df56e", "58c9228d003669e3"),
+    "cbc": ("2620adb45d2a948c", "602c3eab3ebc31c8"),
+    "cbc_8": ("f67a898a788d2c68", "6b4c2e040a02aecf"),
+    "ccm": ("641a7e80f2fcc728", "87f08ceab92097f8"),
+    "cfb": ("96782c135d59cc4c", "583b05b30b590507"),
+    "cmac": ("5cc21b52b7674d35", "c87122dd82a40a58"),
+    "ctr": ("f010025648f59ab9", "44d5787b5b473b06"),
+    "ctr_8": ("09ac70eb24a1dc8b", "94aff84a1ed7702c"),
+    "ctr_any_key": ("c8dfe7705e593397", "74cdbd05bcc1e4cd"),
+    "cts_cbc": ("f2a5c497101540da", "a88c61f2dc85a4b9"),
+    "ecb": ("9e1c19868cf2a2db", "3f4f858c9f64783f"),
+    "gcm": ("2e11e9e5e7bf0925", "0e518f66e69996f7"),
+    "lrw": ("1021b7a88a032159", "fbc97ad552529128"),
+    "xts": ("41e82dfbce2d2a8b", "f3380e13c9b00fe7"),
 }
 NAMES = sorted(MODES)
 
@@ -86,7 +86,8 @@ def first_five(manifest: Manifest) -> tuple[Batch, ...]:
 
 
 def together(batches: tuple[Batch, ...]) -> Any:
-    return np.concatenate([batch.ops for batch in batches])
+    ops = np.concatenate([batch.ops for batch in batches])
+    return ops[(ops["flags"] & Flag.OVERLAP) == 0]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -178,6 +179,10 @@ def check_data_op(session: Session, message: dict[str, int], op: dict[str, int],
         assert manifest.aad
         assert not session.begun
         session.aad_done += op["in_len"]
+    elif op["kind"] == OpKind.UPDATE and Flag.OVERLAP in flags:
+        assert not session.ended
+        assert not manifest.is_mac
+        assert 0 < abs(displacement(op["aux1"])) < op["in_len"]
     elif op["kind"] == OpKind.UPDATE:
         assert not session.ended
         session.begun = True

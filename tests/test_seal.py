@@ -14,7 +14,7 @@ from crosslane.generate import draw_batch, generate_batch, output_lens
 from crosslane.manifest import Manifest
 from crosslane.seal import finished_batch
 from crosslane.solve import solve_ivs
-from crosslane.wire import Batch, OpKind, Results, batch_len, decode_batch, encode_batch_into
+from crosslane.wire import Batch, Flag, OpKind, Results, batch_len, decode_batch, encode_batch_into
 
 MakeManifest = Callable[..., Manifest]
 MakeResults = Callable[[Batch], Results]
@@ -39,7 +39,8 @@ class Sealed:
     def ops(self, kind: OpKind, *, decrypting: int) -> list[int]:
         """The operations of a kind in the cases of one direction."""
         owner = np.repeat(self.drawn.cases["decrypting"], self.drawn.cases["num_ops"])
-        return np.flatnonzero((owner == decrypting) & (self.drawn.ops["kind"] == kind)).tolist()
+        taken = (self.drawn.ops["flags"] & Flag.OVERLAP) == 0
+        return np.flatnonzero((owner == decrypting) & taken & (self.drawn.ops["kind"] == kind)).tolist()
 
     def encrypted(self, op: int) -> bytes:
         """What the oracle put out in an operation."""

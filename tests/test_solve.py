@@ -52,7 +52,7 @@ def aes_blocks(batch: Batch) -> Results:
     )
 
 
-def given(batch: Batch, op: int) -> bytes:
+def given(batch: Batch, op: Any) -> bytes:
     record = batch.ops[op]
     return batch.blob[int(record["in_off"]) :][: int(record["in_len"])].tobytes()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import resource
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -114,7 +115,7 @@ def _prefix(batch: Batch, count: int) -> Batch:
     """The first cases of a batch, in place: operations and outputs are the first ones too."""
     if count == len(batch):
         return batch
-    return Batch(batch.cases[:count], batch.ops, batch.blob, batch.out_len, batch.messages[:count])
+    return replace(batch, cases=batch.cases[:count], messages=batch.messages[:count])
 
 
 def _finish(plan: AlgorithmPlan, desk: Desk, batch: Batch, reference: Results, number: int, notify: Notify) -> None:

@@ -13,7 +13,7 @@ from crosslane import steer
 from crosslane.draws import U64, Draws, below, take_bits
 from crosslane.manifest import POLICY_BITS, Manifest
 from crosslane.sessions import Messages, draw_messages
-from crosslane.wire import CASE, OP, Batch, Flag, OpKind
+from crosslane.wire import CASE, OP, Batch, Flag, Mark, OpKind
 
 __all__ = ["Drawn", "draw_batch", "generate_batch", "output_lens", "select_cases"]
 
@@ -83,7 +83,7 @@ class _Writer:
         before_setiv = m.setkey.astype(np.int64) + m.reinit  # sums of two masks would be masks
         self.num_aad, self.aad_len = self._draw_aad()
         self.has_tag = bool(manifest.tag_lens)
-        self.num_ops = before_setiv + 1 + self.num_aad + m.num_pieces + m.clone + 1 + self.has_tag
+        self.num_ops = before_setiv + 1 + self.num_aad + m.num_pieces + m.clone + (m.overlap >= 0) + 1 + self.has_tag
         self.base = _exclusive(self.num_ops)
         self.at_setiv = self.base + before_setiv
         self.at_data = self.at_setiv + 1 + self.num_aad
@@ -124,8 +124,9 @@ class _Writer:
             self._write_tags(cases)
         self.table[:, 0] = self.head
         self.table[:, 3] = _exclusive(self.out_lens).astype(np.uint64)
-        batch = Batch(cases, self.ops, blob, int(self.out_lens.sum()), self._counts())
         solved = m.solved >= 0
+        marks = np.where(solved, int(Mark.SOLVED), 0).astype(np.uint16)
+        batch = Batch(cases, self.ops, blob, int(self.out_lens.sum()), self._counts(), marks)
         return Drawn(batch, self.at_setiv[solved], self.base[m.setkey][np.cumsum(m.setkey) - 1][solved])
 
     def _draw_aad(self) -> tuple[Ints, Ints]:
@@ -257,7 +258,7 @@ class _Writer:
         piece = np.arange(len(owner)) - np.repeat(_exclusive(m.num_pieces), m.num_pieces)
         length = m.pieces[owner, piece]
         after_clone = m.clone[owner] & (piece > 0)
-        at = self.at_data[owner] + piece + after_clone
+        at = self.at_data[owner] + piece + after_clone + ((m.overlap[owner] >= 0) & (m.overlap[owner] <= piece))
         words = self.draws.words(len(owner))
         last = piece == m.num_pieces[owner] - 1
         in_place = (take_bits(words, 16, 2) == 0) & manifest.in_place
@@ -273,6 +274,20 @@ class _Writer:
         start = below(words, 24, _POOL_LEN)
         self.table[at, 1] = (data_at + start).astype(np.uint64)
         self.table[at, 2] = length.astype(np.uint64)
+        self._write_overlaps(at[m.overlap[owner] == piece])
+
+    def _write_overlaps(self, retried: Ints) -> None:
+        """Before each of the updates ``retried`` the same call on overlapping buffers, which is refused."""
+        if not len(retried):
+            return
+        before = retried - 1
+        self.table[before] = self.table[retried]
+        self.head[before] = self.head[retried] & ~np.uint64(int(Flag.IN_PLACE) << 16) | np.uint64(
+            int(Flag.OVERLAP) << 16
+        )
+        self.out_lens[before] = self.out_lens[retried]
+        shifts = steer.steer_overlaps(self.draws.words(len(before)), self.table[before, 2].astype(np.int64))
+        self.table[before, 5] = shifts.astype(np.uint64)
 
     def _observes(self, done: Ints) -> Mask:
         if self.manifest.iv_out == "next":
@@ -285,7 +300,7 @@ class _Writer:
     def _write_rest(self) -> None:
         m = self.messages
         self._put((self.base + m.setkey)[m.reinit], OpKind.REINIT, self.slot[m.reinit])
-        at = (self.at_data + 1)[m.clone]
+        at = (self.at_data + 1 + (m.overlap == 0))[m.clone]
         from_slot = self.slot[m.clone]
         self._put(at, OpKind.CLONE, (from_slot + 1) % _NUM_SLOTS, from_slot.astype(np.uint64) << np.uint64(56))
         self._put(self.base + self.num_ops - 1 - self.has_tag, OpKind.FINAL, (self.slot + m.clone) % _NUM_SLOTS)

@@ -46,7 +46,7 @@ _ALLOWED = {
     "directions": ("encrypt", "decrypt"),
     "policies": ("degenerate", "weak_subkey"),
     "always_policies": ("degenerate", "weak_subkey"),
-    "refusals": ("key", "iv", "tag", "data"),
+    "refusals": ("key", "iv", "tag", "data", "overlap"),
     "steering": tuple(sorted(set(STEERING))),
 }
 _NEVER_EMPTY = ("key_lens", "directions", "steering")
@@ -54,8 +54,9 @@ _NEVER_EMPTY = ("key_lens", "directions", "steering")
 POLICY_BITS = {"degenerate": 1, "weak_subkey": 2}
 """Key-refusal policies as the bits of a case."""
 
-REFUSALS = ("key", "iv", "tag", "data")
-"""What may be illegal in a case that is to be refused: the length of a key, an iv, a tag or the data."""
+REFUSALS = ("key", "iv", "tag", "data", "overlap")
+"""What may be illegal in a case that is to be refused: the length of a key, an iv, a tag or the data, or an output that
+overlaps its input other than exactly, which no library's domain has."""
 
 _DIGEST_LEN = 16
 _CASE_ID = re.compile(rf"([0-9a-f]{{{_DIGEST_LEN}}})-([0-9]{{1,9}})-([0-9]{{1,9}})")

@@ -7,6 +7,8 @@ tags then become the inputs of the decrypting ones. One message in eight is tamp
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +16,7 @@ from crosslane.draws import Draws, below, take_bits
 from crosslane.generate import draw_batch, output_lens
 from crosslane.manifest import Manifest
 from crosslane.solve import Ask, solve_ivs
-from crosslane.wire import Batch, OpKind
+from crosslane.wire import Batch, Flag, OpKind
 
 __all__ = ["finished_batch"]
 
@@ -37,10 +39,11 @@ def finished_batch(manifest: Manifest, number: int, encrypt: Ask, blocks: Ask) -
 def _sealed(manifest: Manifest, number: int, batch: Batch, encrypt: Ask) -> Batch:
     cases = batch.cases.copy()
     cases["decrypting"] = 0
-    out = encrypt(Batch(cases, batch.ops, batch.blob, batch.out_len, batch.messages)).out.copy()
+    out = encrypt(replace(batch, cases=cases)).out.copy()
     owner = np.repeat(np.arange(len(batch.cases)), batch.cases["num_ops"].astype(np.int64))
     decrypting = batch.cases["decrypting"][owner] == 1
-    updates = np.flatnonzero(decrypting & (batch.ops["kind"] == OpKind.UPDATE))
+    taken = (batch.ops["kind"] == OpKind.UPDATE) & ((batch.ops["flags"] & Flag.OVERLAP) == 0)
+    updates = np.flatnonzero(decrypting & taken)
     tags = np.flatnonzero(decrypting & (batch.ops["kind"] == OpKind.TAG))
     lens = output_lens(batch, np.arange(len(batch.ops)))
     ops = batch.ops.copy()
@@ -50,7 +53,8 @@ def _sealed(manifest: Manifest, number: int, batch: Batch, encrypt: Ask) -> Batc
     _tamper(manifest, number, out, batch.ops["out_off"][tags].astype(np.int64), lens[tags])
     lens[tags] = 0
     ops["out_off"] = np.cumsum(lens) - lens
-    return Batch(batch.cases, ops, np.concatenate([batch.blob, out]), int(lens.sum()), batch.messages)
+    blob = np.concatenate([batch.blob, out])
+    return replace(batch, ops=ops, blob=blob, out_len=int(lens.sum()))
 
 
 def _tamper(manifest: Manifest, number: int, out: NDArray[np.uint8], starts: Ints, lens: Ints) -> None:

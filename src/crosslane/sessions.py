@@ -34,6 +34,7 @@ class Messages:
     clone: Mask  # after the first piece
     bad_key: Mask
     bad_iv: Mask
+    overlap: Ints  # the piece before which a call on overlapping buffers is to be refused, or -1
 
 
 def _ranks(selected: Mask, number: int) -> Ints:
@@ -96,6 +97,7 @@ def _fixed_messages(manifest: Manifest) -> Messages:
     return Messages(
         family=nothing - 1, counter=nothing - 1, solved=nothing - 1, first=first, length=length,
         num_pieces=nothing + 1, pieces=pieces, setkey=first, reinit=never, clone=never, bad_key=never, bad_iv=never,
+        overlap=nothing - 1,
     )  # fmt: skip
 
 
@@ -131,7 +133,9 @@ def _steered_messages(manifest: Manifest, number: int, draws: Draws) -> Messages
         num_pieces[(length % manifest.block_len != 0) & (manifest.partial == "refused")] = 1
     if manifest.split != "none" and manifest.empty:
         num_pieces[(length == 0) & (take_bits(words[1], 14, 1) == 0)] = 0
+    pieces = steer.steer_pieces(manifest, length, num_pieces, words[2:7])
     bad_key = refusals & ~first & (take_bits(words[1], 16, 1) == 0) & ("key" in manifest.refusals)
+    bad_iv = refusals & ~bad_key & (take_bits(words[1], 27, 3) == 0) & ("iv" in manifest.refusals)
     return Messages(
         family=family,
         counter=counter,
@@ -139,10 +143,21 @@ def _steered_messages(manifest: Manifest, number: int, draws: Draws) -> Messages
         first=first,
         length=length,
         num_pieces=num_pieces,
-        pieces=steer.steer_pieces(manifest, length, num_pieces, words[2:7]),
+        pieces=pieces,
         setkey=first | bad_key | (take_bits(words[1], 18, 4) == 0),
         reinit=~first & (take_bits(words[1], 22, 3) == 0) & manifest.reinit,
         clone=(num_pieces > 1) & (take_bits(words[1], 25, 2) == 0) & manifest.clone,
         bad_key=bad_key,
-        bad_iv=refusals & ~bad_key & (take_bits(words[1], 27, 3) == 0) & ("iv" in manifest.refusals),
+        bad_iv=bad_iv,
+        overlap=_draw_overlaps(manifest, pieces, refusals & ~bad_iv, words[1]),
     )
+
+
+def _draw_overlaps(manifest: Manifest, pieces: Ints, selected: Mask, words: U64) -> Ints:
+    """Half of the messages have a refused call: before a piece drawn, or the longest where that one is too short."""
+    if manifest.is_mac or "overlap" not in manifest.refusals:
+        return np.full(len(pieces), -1, np.int64)
+    which, rows = take_bits(words, 48, 2), np.arange(len(pieces))
+    which = np.where(pieces[rows, which] >= 2, which, np.argmax(pieces, axis=1))
+    chosen = selected & (take_bits(words, 50, 1) == 0) & (pieces[rows, which] >= 2)
+    return np.where(chosen, which, -1)

@@ -12,6 +12,8 @@ from crosslane.draws import U64, below, take_bits
 from crosslane.manifest import Manifest
 
 __all__ = [
+    "BOUNDARY_BITS",
+    "LARGEST",
     "beyond_the_carry",
     "beyond_the_wrap",
     "counter_grid",
@@ -24,6 +26,7 @@ __all__ = [
     "steer_counters",
     "steer_hashes",
     "steer_keys",
+    "steer_overlaps",
     "steer_parts",
     "steer_pieces",
     "steer_tweaks",
@@ -32,7 +35,7 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 
-_BOUNDARY_BITS = (8, 16, 24, 32, 40, 48, 56, 64, 96, 120, 128)
+BOUNDARY_BITS = (8, 16, 24, 32, 40, 48, 56, 64, 96, 120, 128)
 _LARGE = (1024, 4095, 4096, 4097, 8192, 24577)
 LARGEST = 1 << 20
 _ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -78,7 +81,7 @@ def counter_grid(manifest: Manifest) -> tuple[U64, U64, Ints]:
     """
     bs = manifest.block_len
     values, masks, distances = [], [], []
-    for bits in _BOUNDARY_BITS:
+    for bits in BOUNDARY_BITS:
         if bits <= 8 * bs:
             for j in range(manifest.ways + 2):
                 low = ((1 << bits) - j) % (1 << bits)
@@ -220,6 +223,16 @@ def steer_parts(words: U64, keys: NDArray[np.uint8], key_len: int, num_parts: in
     for index in range(1, num_parts):
         chosen = kind == index
         keys[chosen, index * part : (index + 1) * part] = keys[chosen, (index - 1) * part : index * part]
+
+
+def steer_overlaps(words: U64, lengths: Ints) -> Ints:
+    """Bytes, signed, from input to output of calls on ``lengths`` bytes (2 at least) each, so that they overlap.
+
+    Three of four are 1 to 16, the others as far apart as overlapping buffers can be, in either direction.
+    """
+    most = lengths - 1
+    distance = np.where(take_bits(words, 0, 2) == 0, most, np.minimum(1 + take_bits(words, 2, 4), most))
+    return np.where(take_bits(words, 6, 1) == 0, distance, -distance)
 
 
 def steer_pieces(manifest: Manifest, lengths: Ints, num_pieces: Ints, words: U64) -> Ints:

@@ -22,7 +22,7 @@ from crosslane.execute import CAPACITY, Executor, Station
 from crosslane.findings.case import Case, Operation, batch_of
 from crosslane.manifest import Manifest
 from crosslane.seal import finished_batch
-from crosslane.wire import Batch, Flag, OpKind, Results, Verdict, Watch
+from crosslane.wire import Batch, Flag, OpKind, Results, Verdict, Watch, displacement
 
 __all__ = ["Judge", "normalised"]
 
@@ -48,7 +48,8 @@ def normalised(case: Case, manifest: Manifest) -> Case:
             wrong = (item.data + bytes(case.tag_len))[: case.tag_len] if case.decrypting else b""
             made[at] = replace(item, data=wrong, out_len=0 if case.decrypting else case.tag_len)
         elif item.kind is OpKind.UPDATE and not announced:
-            made[at] = replace(item, flags=item.flags & ~Flag.OBSERVE_IV, out_len=_out_len(item, manifest))
+            plain = _overlap_fitted(item)
+            made[at] = replace(plain, flags=plain.flags & ~Flag.OBSERVE_IV, out_len=_out_len(item, manifest))
     return case.with_operations(made)
 
 
@@ -58,7 +59,9 @@ def _out_len(item: Operation, manifest: Manifest) -> int:
 
 def _finish_message(made: list[Operation], first: int, end: int, manifest: Manifest) -> None:
     """Set what the message at ``first`` announces and what its pieces say of themselves."""
-    updates = [i for i in range(first, end) if made[i].kind is OpKind.UPDATE]
+    for i in range(first, end):
+        made[i] = _overlap_fitted(made[i])
+    updates = [i for i in range(first, end) if made[i].kind is OpKind.UPDATE and not made[i].overlapping]
     aad_len = sum(made[i].in_len for i in range(first, end) if made[i].kind is OpKind.AAD)
     made[first] = replace(made[first], aux=(aad_len, sum(made[i].in_len for i in updates)))
     done = 0
@@ -69,6 +72,19 @@ def _finish_message(made: list[Operation], first: int, end: int, manifest: Manif
         flags = flags if defined else flags & ~Flag.OBSERVE_IV
         more = manifest.block_len if flags & Flag.OBSERVE_IV else 0
         made[i] = replace(made[i], flags=flags, out_len=_out_len(made[i], manifest) + more)
+
+
+def _overlap_fitted(item: Operation) -> Operation:
+    """Buffers that no longer overlap at their displacement come nearer; those too short to overlap lie apart."""
+    if not item.overlapping:
+        return item
+    shift = displacement(item.aux[1])
+    if item.in_len < 2:
+        return replace(item, flags=item.flags & ~Flag.OVERLAP, aux=(item.aux[0], 0))
+    if abs(shift) < item.in_len:
+        return item
+    nearer = item.in_len - 1 if shift > 0 else 1 - item.in_len
+    return replace(item, aux=(item.aux[0], nearer % (1 << 64)))
 
 
 @dataclass(frozen=True)
@@ -150,7 +166,7 @@ class Judge:
         )
         plain = self.sealed([blank])[0]
         clear = blank.with_operations(
-            replace(item, data=other.data) if item.kind is OpKind.UPDATE else item
+            replace(item, data=other.data) if item.kind is OpKind.UPDATE and not item.overlapping else item
             for item, other in zip(blank.operations, plain.operations, strict=True)
         )
         true = self.sealed([clear])[0]
@@ -255,7 +271,7 @@ def _encrypting(case: Case) -> Case:
 
 def _with_answer(item: Operation, answer: bytes) -> Operation:
     """An operation of a decrypting session, given what the encrypting one answered."""
-    if item.kind is OpKind.UPDATE:
+    if item.kind is OpKind.UPDATE and not item.overlapping:
         return replace(item, data=answer[: len(item.data)])
     if item.kind is OpKind.TAG:
         return replace(item, data=_xor(answer, item.data))
