@@ -38,8 +38,6 @@ __all__ = [
 ]
 
 DEFAULT_SEED = "every implementation agrees with the generic one"
-BLOCK_MODE = "ecb"
-"""The mode that gives the references their block function."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +259,7 @@ class _Planner:
             algorithm=algorithm,
             manifest=manifest_within(manifest, domain) if domain else manifest,
             oracle=self.stations.of(generic, self.oracle_lane, algorithm.mode),
-            blocks=self.stations.of(generic, self.oracle_lane, BLOCK_MODE),
+            blocks=self.stations.of(generic, self.oracle_lane, algorithm.mode).blocks,
             reference=mode_named(self.registry, algorithm.mode).folder,
             root=self.registry.root,
             without=self.without,

@@ -34,7 +34,8 @@ class Operation:
     """One operation of a session with the bytes it takes.
 
     ``fed_len`` is the length in bytes of what a fed operation takes from an earlier output, then ``data`` is empty.
-    ``aux`` are the two numbers of the wire format: lengths of the whole message, or repeats. ``out_len`` is in bytes.
+    ``aux`` are the two numbers of the wire format: lengths of the whole message, or repeats and, where input and output
+    overlap, the displacement. ``out_len`` is in bytes.
     """
 
     kind: OpKind
@@ -52,6 +53,11 @@ class Operation:
     def in_place(self) -> bool:
         """Whether the output overwrites the input."""
         return bool(self.flags.value & 1)  # Flag.IN_PLACE; millions of candidates are looked at
+
+    @property
+    def overlapping(self) -> bool:
+        """Whether input and output share bytes but do not begin together: a call to be refused."""
+        return bool(self.flags.value & 16)  # Flag.OVERLAP
 
     @property
     def in_len(self) -> int:

@@ -96,6 +96,8 @@ def _layout(case: Case, departure: Departure) -> Iterable[str]:
     places = [place for item in case.operations for place in (item.place, item.out_place)]
     if any(item.in_place for item in case.operations):
         yield "in_place"
+    if any(item.overlapping for item in case.operations):
+        yield "overlap"
     if any(place.edge is Edge.MIDDLE and place.align for place in places):
         yield "align"
     if any(place.edge is not Edge.MIDDLE for place in places) and not guarded:
@@ -242,6 +244,10 @@ def _no_in_place(case: Case, _: Manifest, __: str) -> Case:
     return _each(case, lambda item: replace(item, flags=item.flags & ~Flag.IN_PLACE))
 
 
+def _no_overlap(case: Case, _: Manifest, __: str) -> Case:
+    return case.with_operations(item for item in case.operations if not item.overlapping)
+
+
 def _no_edge(case: Case, _: Manifest, __: str) -> Case:
     return _each(case, lambda item: replace(item, place=Place(), out_place=Place()))
 
@@ -250,7 +256,8 @@ def _joined(case: Case, _: Manifest, __: str) -> Case:
     made: list[Operation] = []
     for item in case.operations:
         last = made[-1] if made else None
-        if last and item.kind is last.kind is OpKind.UPDATE and item.slot == last.slot and not last.fed_len:
+        joins = last and item.kind is last.kind is OpKind.UPDATE and item.slot == last.slot and not last.fed_len
+        if last and joins and not item.overlapping and not last.overlapping:
             made[-1] = replace(item, data=last.data + item.data, place=last.place, out_place=last.out_place)
         else:
             made.append(item)
@@ -331,6 +338,7 @@ def _other_key_len(case: Case, manifest: Manifest, value: str) -> Case:
 
 _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "in_place": _no_in_place,
+    "overlap": _no_overlap,
     "align": lambda case, manifest, value: _no_edge(_joined(case, manifest, value), manifest, value),
     "edge": _no_edge,
     "context_edge": lambda case, _, __: replace(case, ctx_edge=Edge.MIDDLE),

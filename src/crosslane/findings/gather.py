@@ -17,7 +17,6 @@ from crosslane.findings.shrink import ends_process, same_symptom, shrink
 from crosslane.findings.steps import measure
 from crosslane.generate import select_cases
 from crosslane.manifest import Manifest
-from crosslane.seal import finished_batch
 from crosslane.wire import Batch, Symptom, Watch
 
 __all__ = ["Fault", "Raw", "Suspect", "faults_of", "first_departure", "raw_departures", "replays"]
@@ -74,7 +73,7 @@ class Fault:
 
 def raw_departures(judge: Judge, number: int, count: int) -> list[Raw]:
     """Departures of batch ``number`` among its first ``count`` cases, as far as processes can be spent on them."""
-    batch = finished_batch(judge.manifest, number, judge.encrypt)
+    batch = judge.generated(number)
     algorithm = judge.manifest.algorithm
     found: list[Raw] = []
     begin = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -20,7 +21,8 @@ from crosslane.compare import Departure, compare
 from crosslane.execute import CAPACITY, Executor, Station
 from crosslane.findings.case import Case, Operation, batch_of
 from crosslane.manifest import Manifest
-from crosslane.wire import Batch, Flag, OpKind, Results, Verdict, Watch
+from crosslane.seal import finished_batch
+from crosslane.wire import Batch, Flag, OpKind, Results, Verdict, Watch, displacement
 
 __all__ = ["Judge", "normalised"]
 
@@ -46,7 +48,8 @@ def normalised(case: Case, manifest: Manifest) -> Case:
             wrong = (item.data + bytes(case.tag_len))[: case.tag_len] if case.decrypting else b""
             made[at] = replace(item, data=wrong, out_len=0 if case.decrypting else case.tag_len)
         elif item.kind is OpKind.UPDATE and not announced:
-            made[at] = replace(item, flags=item.flags & ~Flag.OBSERVE_IV, out_len=_out_len(item, manifest))
+            plain = _overlap_fitted(item)
+            made[at] = replace(plain, flags=plain.flags & ~Flag.OBSERVE_IV, out_len=_out_len(item, manifest))
     return case.with_operations(made)
 
 
@@ -56,7 +59,9 @@ def _out_len(item: Operation, manifest: Manifest) -> int:
 
 def _finish_message(made: list[Operation], first: int, end: int, manifest: Manifest) -> None:
     """Set what the message at ``first`` announces and what its pieces say of themselves."""
-    updates = [i for i in range(first, end) if made[i].kind is OpKind.UPDATE]
+    for i in range(first, end):
+        made[i] = _overlap_fitted(made[i])
+    updates = [i for i in range(first, end) if made[i].kind is OpKind.UPDATE and not made[i].overlapping]
     aad_len = sum(made[i].in_len for i in range(first, end) if made[i].kind is OpKind.AAD)
     made[first] = replace(made[first], aux=(aad_len, sum(made[i].in_len for i in updates)))
     done = 0
@@ -67,6 +72,19 @@ def _finish_message(made: list[Operation], first: int, end: int, manifest: Manif
         flags = flags if defined else flags & ~Flag.OBSERVE_IV
         more = manifest.block_len if flags & Flag.OBSERVE_IV else 0
         made[i] = replace(made[i], flags=flags, out_len=_out_len(made[i], manifest) + more)
+
+
+def _overlap_fitted(item: Operation) -> Operation:
+    """Buffers that no longer overlap at their displacement come nearer; those too short to overlap lie apart."""
+    if not item.overlapping:
+        return item
+    shift = displacement(item.aux[1])
+    if item.in_len < 2:
+        return replace(item, flags=item.flags & ~Flag.OVERLAP, aux=(item.aux[0], 0))
+    if abs(shift) < item.in_len:
+        return item
+    nearer = item.in_len - 1 if shift > 0 else 1 - item.in_len
+    return replace(item, aux=(item.aux[0], nearer % (1 << 64)))
 
 
 @dataclass(frozen=True)
@@ -85,6 +103,7 @@ class Judge:
         self.manifest = manifest
         self._memory = SharedMemory("crosslane-batch", CAPACITY, sealed=True)
         self._oracle = Executor(oracle, self._memory, watch=Watch(0))
+        self._blocks = Executor(oracle.blocks, self._memory, watch=Watch(0))
         self._subject = Executor(subject, self._memory, watch=watch)
         self.num_tried = 0
 
@@ -95,14 +114,22 @@ class Judge:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._oracle.release()
+        self._blocks.release()
         self._subject.release()
         self._memory.close()
 
     def encrypt(self, batch: Batch) -> Results:
         """The oracle's answer to a batch; a view until the next call."""
+        return self._asked(self._oracle, batch)
+
+    def generated(self, number: int) -> Batch:
+        """Batch ``number`` of the manifest, ready to run."""
+        return finished_batch(self.manifest, number, self.encrypt, partial(self._asked, self._blocks))
+
+    def _asked(self, executor: Executor, batch: Batch) -> Results:
         wire.encode_batch_into(batch, self._memory.view)
-        self._oracle.start(batch, len(batch))
-        return self._oracle.finish()
+        executor.start(batch, len(batch))
+        return executor.finish()
 
     def compare(self, batch: Batch, count: int) -> tuple[Departure, ...]:
         """All departures among the first ``count`` cases of a whole batch, in order."""
@@ -139,7 +166,7 @@ class Judge:
         )
         plain = self.sealed([blank])[0]
         clear = blank.with_operations(
-            replace(item, data=other.data) if item.kind is OpKind.UPDATE else item
+            replace(item, data=other.data) if item.kind is OpKind.UPDATE and not item.overlapping else item
             for item, other in zip(blank.operations, plain.operations, strict=True)
         )
         true = self.sealed([clear])[0]
@@ -244,7 +271,7 @@ def _encrypting(case: Case) -> Case:
 
 def _with_answer(item: Operation, answer: bytes) -> Operation:
     """An operation of a decrypting session, given what the encrypting one answered."""
-    if item.kind is OpKind.UPDATE:
+    if item.kind is OpKind.UPDATE and not item.overlapping:
         return replace(item, data=answer[: len(item.data)])
     if item.kind is OpKind.TAG:
         return replace(item, data=_xor(answer, item.data))

@@ -30,7 +30,6 @@ from crosslane.model import Implementation, Lane, Provider, Registry
 from crosslane.plan import AlgorithmPlan, CellPlan, RunPlan
 from crosslane.records import AlgorithmResult, CellResult, Finding
 from crosslane.registry import implementation_named, mode_named
-from crosslane.seal import finished_batch
 from crosslane.toolchain import find_toolchain
 from crosslane.wire import Buffer, Symptom, Verdict, Watch
 
@@ -228,7 +227,7 @@ def _case_named(judge: Judge, plan: AlgorithmPlan, finding: Finding) -> tuple[Ca
     algorithm = plan.manifest.algorithm
     if ":" not in finding.case_id:
         case_id = parse_case_id(finding.case_id)
-        batch = finished_batch(plan.manifest, case_id.batch, judge.encrypt)
+        batch = judge.generated(case_id.batch)
         return case_of(select_cases(batch, np.array([case_id.index])), 0, algorithm), "case"
     for long in (False, True):
         directed = vector_batch(plan.vectors, plan.manifest, bounded=plan.bounded, long=long)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from crosslane.findings.case import Case, Operation, Place
 from crosslane.manifest import Manifest
-from crosslane.wire import Edge, Flag, OpKind
+from crosslane.wire import Edge, Flag, OpKind, displacement
 
 __all__ = ["STEPS", "Measure", "is_counter", "measure", "segments", "with_counter"]
 
@@ -28,7 +28,11 @@ def _features(case: Case) -> int:
     """Layout features: everything that is not aligned, in the middle and apart; a guard page counts twice."""
     places = [place for item in case.operations for place in (item.place, item.out_place)]
     pages = sum(place.edge != Edge.MIDDLE for place in places) + (case.ctx_edge != Edge.MIDDLE)
-    return pages + sum(not place.plain for place in places) + sum(item.in_place for item in case.operations)
+    return (
+        pages
+        + sum(not place.plain for place in places)
+        + sum(item.in_place + 2 * item.overlapping for item in case.operations)
+    )
 
 
 def measure(case: Case) -> Measure:
@@ -47,12 +51,21 @@ def measure(case: Case) -> Measure:
         sum(item.slot + item.from_slot for item in ops),
         sum((item.flags.value >> 2 & 1) + min(item.aux[0], 2) * (item.kind is OpKind.UPDATE) for item in ops),
         sum(item.place.align + item.out_place.align for item in ops),
+        sum(_distance(item) for item in ops),
         sum(item.in_len for item in ops if item.kind is OpKind.UPDATE),
         len(held) - held.count(0),
         int.from_bytes(held).bit_count(),
         tuple(item.in_len for item in ops),
         held,
     )
+
+
+def _distance(item: Operation) -> int:
+    """Twice the bytes between starts of buffers that overlap, one more backwards."""
+    if not item.overlapping:
+        return 0
+    shift = displacement(item.aux[1])
+    return 2 * abs(shift) + (shift < 0)
 
 
 def segments(case: Case) -> list[list[int]]:
@@ -170,6 +183,8 @@ def _joined(case: Case, at: int) -> Case | None:
     one, other = case.operations[at : at + 2]
     if one.kind is not other.kind or one.kind not in _DATA or one.slot != other.slot or one.fed_len or other.fed_len:
         return None
+    if one.overlapping or other.overlapping:
+        return None
     both = replace(other, data=one.data + other.data, place=one.place, out_place=one.out_place)
     return case.with_operations((*case.operations[:at], both, *case.operations[at + 2 :]))
 
@@ -206,7 +221,7 @@ def _from_the_front(case: Case, manifest: Manifest) -> Iterator[Case]:
     for at, item in enumerate(case.operations):
         if item.kind is OpKind.SETIV and is_counter(item, manifest):
             last = at
-        elif item.kind is OpKind.UPDATE and last >= 0:
+        elif item.kind is OpKind.UPDATE and last >= 0 and not item.overlapping:
             counter = int.from_bytes(case.operations[last].data, "big")
             bits = 8 * manifest.block_len
             for blocks in reversed(range(1, min(len(item.data) // manifest.block_len, 64) + 1)):
@@ -219,7 +234,8 @@ def moved_splits(case: Case, manifest: Manifest) -> Iterator[Case]:
     """The same bytes, with less of them in the first of two pieces."""
     for at in range(len(case.operations) - 1):
         one, other = case.operations[at : at + 2]
-        if one.kind is OpKind.UPDATE and other.kind is OpKind.UPDATE and one.slot == other.slot:
+        both = one.kind is OpKind.UPDATE and other.kind is OpKind.UPDATE and one.slot == other.slot
+        if both and not one.overlapping and not other.overlapping:
             whole = one.data + other.data
             for length in _shorter(len(one.data), manifest.block_len):
                 yield _with_data(_with_data(case, at, whole[:length]), at + 1, whole[length:])
@@ -257,6 +273,7 @@ def plainer_layout(case: Case, _: Manifest) -> Iterator[Case]:
         replace(item, place=plain, out_place=plain) for item in case.operations
     )
     yield case.with_operations(apart)
+    yield from _less_overlap(case)
     yield replace(case, ctx_edge=Edge.MIDDLE)
     for at, item in enumerate(case.operations):
         yield _with(case, at, replace(item, flags=item.flags & ~Flag.IN_PLACE, place=plain, out_place=plain))
@@ -276,6 +293,22 @@ def plainer_layout(case: Case, _: Manifest) -> Iterator[Case]:
         for align in sorted({0, *range(1, 9), 16, 32}):
             yield _with(case, at, replace(item, place=_nearer(item.place, align)))
             yield _with(case, at, replace(item, out_place=_nearer(item.out_place, align)))
+
+
+def _less_overlap(case: Case) -> Iterator[Case]:
+    """Buffers that overlap apart; or displaced by less, forwards first."""
+    yield case.with_operations(_apart(item) for item in case.operations)
+    for at, item in enumerate(case.operations):
+        if item.overlapping:
+            yield _with(case, at, _apart(item))
+            for shift in (*range(1, 17), *range(-1, -17, -1)):
+                yield _with(case, at, replace(item, aux=(item.aux[0], shift % (1 << 64))))
+
+
+def _apart(item: Operation) -> Operation:
+    if not item.overlapping:
+        return item
+    return replace(item, flags=item.flags & ~Flag.OVERLAP, aux=(item.aux[0], 0))
 
 
 def _off_the_page(place: Place, length: int) -> Place:
