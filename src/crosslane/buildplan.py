@@ -33,6 +33,8 @@ _BASE_FLAGS = (
     "-U_FORTIFY_SOURCE",
     "-Wa,--noexecstack",
 )
+# clang warns of flags that a version has no use for on an architecture.
+_COMPILER_FLAGS = {"gcc": (), "clang": ("-Qunused-arguments",)}
 _ARCH_FLAGS = {
     "x86_64": ("-fcf-protection=none",),
     "aarch64": ("-mbranch-protection=none", "-mno-outline-atomics"),
@@ -44,6 +46,10 @@ _SANITIZER_FLAGS = {
     "address": ("-fsanitize=address", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"),
     "undefined": ("-fsanitize=undefined", "-fno-sanitize-recover=all"),
 }
+_PROTECTOR = "-fstack-protector-strong"
+_LTO = "-flto"
+# One object of machine code from files of which the compiler saw all: what linked it in could not keep its names apart.
+_LTO_JOIN = {"gcc": (_LTO, "-flinker-output=nolto-rel", "-fno-pie"), "clang": (_LTO, "-Wl,--build-id=none")}
 _OWN_WARNINGS = (
     "-Wall",
     "-Wextra",
@@ -75,7 +81,8 @@ class Unit:
     """One object: some sources compiled alike, linked together, all symbols but ``keep`` made local.
 
     ``files`` are all that a compilation may read and ``contents`` their bytes when the plan was made; ``text`` is a
-    generated C source. ``flags`` go into the key; ``place_flags`` say where things lie and do not.
+    generated C source. ``flags`` go into the key; ``place_flags`` say where things lie and do not. ``join_flags`` are
+    those with which one object is made of all, where more than linking is done then.
     """
 
     name: str
@@ -89,6 +96,7 @@ class Unit:
     place_flags: tuple[str, ...]
     keep: str
     text: str
+    join_flags: tuple[str, ...] = ()
 
     @property
     def file_name(self) -> str:
@@ -120,6 +128,7 @@ class _Workshop:
     base: Path
     toolchain: Toolchain
     opt: str
+    compiler: str = "gcc"
 
     def unit(
         self,
@@ -135,12 +144,14 @@ class _Workshop:
         headers = sorted({path for folder in include for path in folder.glob("*.h")} - set(sources))
         files = (*sources, *headers)
         contents = read_files(files)
-        all_flags = (*_BASE_FLAGS, *_ARCH_FLAGS.get(self.toolchain.arch, ()), self.opt, *flags)
+        machine = (*_COMPILER_FLAGS[self.compiler], *_ARCH_FLAGS.get(self.toolchain.arch, ()))
+        all_flags = (*_BASE_FLAGS, *machine, self.opt, *flags)
+        join = (*_LTO_JOIN[self.compiler], self.opt) if _LTO in flags else ()
         named = [part for path, data in zip(files, contents, strict=True) for part in (_name(path, self.base), data)]
         places = [_name(folder, self.base) for folder in include]
         return Unit(
             name=name,
-            key=digest([_SCHEMA, self.toolchain.identity, repr((all_flags, places, keep, name)), text, *named]),
+            key=digest([_SCHEMA, self.toolchain.identity, repr((all_flags, join, places, keep, name)), text, *named]),
             subject=sources[0].parent if sources else include[0],
             sources=tuple(source for source in sources if source.suffix in CODE_SUFFIXES),
             files=files,
@@ -150,6 +161,7 @@ class _Workshop:
             place_flags=(*(f"-I{folder}" for folder in include), f"-ffile-prefix-map={self.base}=."),
             keep=keep,
             text=text,
+            join_flags=join,
         )
 
     def program(
@@ -190,11 +202,10 @@ def plan_shim(
 ) -> Program:
     """Plan the shim of a lane with these implementations, which must be for its architecture or for any."""
     shim = registry.root / "impls" / "shim"
-    shop = _Workshop(base=registry.root, toolchain=toolchain, opt=lane.opt)
+    shop = _workshop(registry, lane, toolchain)
     common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
-    units = _shim_units(shop, registry, shim, lane, common)
-    watched = _SANITIZER_FLAGS[lane.sanitizer]
-    units += [_implementation_unit(shop, item, shim, lane.arch, watched) for item in implementations]
+    units = [*_shim_units(shop, shim, lane, common), *_mode_units(shop, registry, lane)]
+    units += [_implementation_unit(shop, item, shim, lane) for item in implementations]
     text = tables_text(implementations, registry.modes)
     units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
     drivers = [item.driver for item in implementations]
@@ -203,8 +214,12 @@ def plan_shim(
     return shop.program("shim", units=units, subject=subject, contains=drivers, link=link)
 
 
-def _shim_units(shop: _Workshop, registry: Registry, shim: Path, lane: Lane, flags: Sequence[str]) -> list[Unit]:
-    """The shim's own objects and those of all modes."""
+def _workshop(registry: Registry, lane: Lane, toolchain: Toolchain) -> _Workshop:
+    return _Workshop(base=registry.root, toolchain=toolchain, opt=lane.opt, compiler=lane.compiler)
+
+
+def _shim_units(shop: _Workshop, shim: Path, lane: Lane, flags: Sequence[str]) -> list[Unit]:
+    """The shim's own objects."""
     left_out = _NOT_SHIM | (frozenset() if lane.sanitized else _SANITIZED_ONLY)
     sources = sorted(
         path
@@ -214,19 +229,17 @@ def _shim_units(shop: _Workshop, registry: Registry, shim: Path, lane: Lane, fla
     )
     if not sources:
         raise HarnessFault(f"{shown(shim)}: holds no source of the shim; restore the folder from the repository")
-    units = [shop.unit(path.stem, sources=[path], include=[shim], flags=flags) for path in sources]
-    watched = (*flags, *_SANITIZER_FLAGS[lane.sanitizer])
-    return [*units, *(_mode_unit(shop, mode, shim, watched) for mode in registry.modes)]
+    return [shop.unit(path.stem, sources=[path], include=[shim], flags=flags) for path in sources]
 
 
 def plan_provider(registry: Registry, lane: Lane, provider: Provider, toolchain: Toolchain) -> Program:
     """Plan the shim of a provider in a lane: the adapter, linked to the library as the system installs it."""
     shim = registry.root / "impls" / "shim"
-    shop = _Workshop(base=registry.root, toolchain=toolchain, opt=lane.opt)
+    shop = _workshop(registry, lane, toolchain)
     common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
     symbol = f"provider_{provider.name.replace('-', '_')}"
     flags = (*common, "-fvisibility=hidden", f'-DPROVIDER_NAME="{provider.name}"', f"-DPROVIDER_SESSION={symbol}")
-    units = _shim_units(shop, registry, shim, lane, common)
+    units = [*_shim_units(shop, shim, lane, common), *_mode_units(shop, registry, lane)]
     units.append(shop.unit(symbol, sources=provider.sources, include=[shim, provider.folder], flags=flags, keep=symbol))
     text = tables_text((), registry.modes, [symbol])
     units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
@@ -256,13 +269,13 @@ def plan_bench(
     libraries as the system installs them.
     """
     shim, bench = registry.root / "impls" / "shim", registry.root / "impls" / "bench"
-    shop = _Workshop(base=registry.root, toolchain=toolchain, opt=lane.opt)
+    shop = _workshop(registry, lane, toolchain)
     common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
     sources = sorted([*bench.glob("bench_*.c"), *(bench / name for name in (_BENCH_PEERS if peers else _BENCH_ALONE))])
     units = [shop.unit(path.stem, sources=[path], include=[shim, bench], flags=common) for path in sources]
     units.append(shop.unit("features", sources=[shim / "features.c"], include=[shim], flags=common))
-    units += [_mode_unit(shop, mode, shim, common) for mode in registry.modes]
-    units += [_implementation_unit(shop, item, shim, lane.arch) for item in implementations]
+    units += _mode_units(shop, registry, lane)
+    units += [_implementation_unit(shop, item, shim, lane) for item in implementations]
     text = tables_text(implementations, registry.modes)
     units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
     link = (_LINK_FLAGS, _BENCH_PEER_LIBRARIES) if peers else (_STATIC, ())
@@ -279,21 +292,33 @@ def plan_plugin(root: Path, toolchain: Toolchain) -> Program:
     return shop.program("insn_plugin.so", units=[unit], subject=source, contains=[source.name], link=(_PLUGIN, ()))
 
 
-def _mode_unit(shop: _Workshop, mode: Mode, shim: Path, flags: Sequence[str]) -> Unit:
-    include = [shim, mode.folder.parent, mode.folder]
-    sources = sorted(mode.folder.glob("*.c"))
-    return shop.unit(f"mode_{mode.name}", sources=sources, include=include, flags=flags)
+def _tested_flags(lane: Lane) -> tuple[str, ...]:
+    """What is built into the code under test and not into the shim beside it."""
+    protector, lto = (_PROTECTOR,) if lane.protector else (), (_LTO,) if lane.lto else ()
+    return (*_SANITIZER_FLAGS[lane.sanitizer], *protector, *lto)
 
 
-def _implementation_unit(
-    shop: _Workshop, item: Implementation, shim: Path, arch: str, further: Sequence[str] = ()
-) -> Unit:
+def _mode_units(shop: _Workshop, registry: Registry, lane: Lane) -> list[Unit]:
+    """An object for each mode, or one of all where files are optimised together."""
+    shim = registry.root / "impls" / "shim"
+    flags = (*feature_flags(lane.arch, (), lane.floor), *_OWN_WARNINGS, *_tested_flags(lane))
+    groups = [registry.modes] if lane.lto else [(mode,) for mode in registry.modes]
+    units = []
+    for group in groups:
+        name = "modes" if lane.lto else f"mode_{group[0].name}"
+        include = [shim, group[0].folder.parent, *(mode.folder for mode in group)]
+        sources = [path for mode in group for path in sorted(mode.folder.glob("*.c"))]
+        units.append(shop.unit(name, sources=sources, include=include, flags=flags))
+    return units
+
+
+def _implementation_unit(shop: _Workshop, item: Implementation, shim: Path, lane: Lane) -> Unit:
     own = item.origin == "own"
     include = [shim, *([item.folder.parent] if own else []), item.folder]
     flags = (
-        *feature_flags(arch, item.features),
+        *feature_flags(lane.arch, item.features, lane.floor),
         *(_OWN_WARNINGS if own else _THIRD_PARTY_WARNINGS),
-        *further,
+        *_tested_flags(lane),
         "-fvisibility=hidden",
         f'-DSUBJECT_NAME="{item.symbol}"',
     )

@@ -71,7 +71,7 @@ class Selection:
 class CellPlan:
     """One cell: how to start its subject and how many comparisons it gets; ``paths`` are the code paths asked of it.
 
-    ``native`` is whether it runs at the machine's own speed: neither emulated nor sanitized.
+    ``native`` is whether it runs at the machine's own speed: neither emulated nor built in a special way.
     ``provider`` says that the subject is a library that this project did not write. ``ways`` and ``declared`` paths are
     what impl.toml says of the subject (0: nothing), which the code must say too.
     """
@@ -287,7 +287,7 @@ class _Planner:
             cell=cell,
             needed_features=implementation.features,
             arch=lane.arch,
-            native=lane.runner == "native" and not lane.sanitized,
+            native=lane.runner == "native" and lane.usual,
             full=lane.full,
             paths=_asked_paths(implementation, mode),
             station=self.stations.of(implementation, lane, mode.name),

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from crosslane.errors import MissingTool
@@ -21,6 +22,7 @@ __all__ = [
     "find_library",
     "find_qemu",
     "find_toolchain",
+    "lane_toolchain",
     "packages_for",
     "revision_of",
     "runner_command",
@@ -56,6 +58,7 @@ _PROBE_LIMIT_S = 20.0
 class Toolchain:
     """A compiler with its binutils and static C library. ``version`` is the compiler's first line of --version.
 
+    ``flags`` are those without which it would compile for another architecture.
     ``identity`` is all that decides what it makes of the same sources, without the place where it is installed.
     """
 
@@ -64,6 +67,12 @@ class Toolchain:
     objcopy: str
     version: str
     identity: str
+    flags: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The compiler with the flags that it needs to be one for ``arch``."""
+        return (self.cc, *self.flags)
 
 
 def _output(command: list[str]) -> str:
@@ -86,40 +95,48 @@ def _first_line(command: list[str]) -> str:
     return _output(command).partition("\n")[0]
 
 
-def packages_for(arch: str, *, host: str | None = None) -> tuple[str, ...]:
-    """Return the Debian packages with which this host (or ``host``) compiles for an architecture."""
-    return _NATIVE_PACKAGES if arch == (host or host_arch()) else _CROSS_PACKAGES[arch]
+def packages_for(arch: str, *, compiler: str = "gcc", host: str | None = None) -> tuple[str, ...]:
+    """Return the Debian packages with which this host (or ``host``) compiles for an architecture.
+
+    clang takes headers, C library and binutils from gcc's packages, and brings the rest in its own.
+    """
+    packages = _NATIVE_PACKAGES if arch == (host or host_arch()) else _CROSS_PACKAGES[arch]
+    return packages if compiler == "gcc" else (compiler, *packages)
 
 
-def find_toolchain(arch: str, *, sanitizer: str = "none", host: str | None = None) -> Toolchain:
-    """Return the gcc that builds static programs for ``arch`` on this host (or ``host``), or sanitized dynamic ones.
+def find_toolchain(arch: str, *, compiler: str = "gcc", sanitizer: str = "none", host: str | None = None) -> Toolchain:
+    """Return the compiler that builds static programs for ``arch`` on this host (or ``host``), or sanitized ones.
 
     Raises ``MissingTool``, with the packages, where compiler, binutils, the static C library or the sanitizer's
     library are not installed.
     """
-    prefix = "" if arch == (host or host_arch()) else f"{_TRIPLETS[arch]}-"
+    cross = arch != (host or host_arch())
+    prefix = f"{_TRIPLETS[arch]}-" if cross else ""
+    missing = partial(_missing, arch=arch, host=host, compiler=compiler)
     found: dict[str, str] = {}
-    for tool in ("gcc", "objcopy"):
-        path = shutil.which(f"{prefix}{tool}")
+    for tool in (f"{prefix}gcc" if compiler == "gcc" else compiler, f"{prefix}objcopy"):
+        path = shutil.which(tool)
         if path is None:
-            raise _missing(f"the program {prefix}{tool}", arch, host)
+            raise missing(f"the program {tool}")
         found[tool] = path
-    version = _first_line([found["gcc"], "--version"])
+    cc, objcopy = found.values()
+    flags = (f"--target={_TRIPLETS[arch]}",) if cross and compiler == "clang" else ()
+    version = _first_line([cc, "--version"])
     if not version:
-        raise _missing(f"a working {found['gcc']} (`--version` failed)", arch, host)
-    libc = Path(_first_line([found["gcc"], "-print-file-name=libc.a"]))
+        raise missing(f"a working {cc} (`--version` failed)")
+    libc = Path(_first_line([cc, *flags, "-print-file-name=libc.a"]))
     if not libc.is_absolute():
-        raise _missing("the static C library libc.a", arch, host)
+        raise missing("the static C library libc.a")
     library = _SANITIZER_LIBRARIES.get(sanitizer)
-    if library and not Path(_first_line([found["gcc"], f"-print-file-name={library}"])).is_absolute():
-        raise _missing(f"gcc's library {library}", arch, host)
-    return Toolchain(
-        arch=arch,
-        cc=found["gcc"],
-        objcopy=found["objcopy"],
-        version=version,
-        identity=f"{arch} {version}; libc.a of {libc.stat().st_size} bytes",
-    )
+    if library and not Path(_first_line([cc, f"-print-file-name={library}"])).is_absolute():
+        raise missing(f"gcc's library {library}")
+    identity = f"{arch} {version}; libc.a of {libc.stat().st_size} bytes"
+    return Toolchain(arch=arch, cc=cc, objcopy=objcopy, version=version, identity=identity, flags=flags)
+
+
+def lane_toolchain(lane: Lane) -> Toolchain:
+    """Return what builds for a lane on this host; raises as ``find_toolchain`` does."""
+    return find_toolchain(lane.arch, compiler=lane.compiler, sanitizer=lane.sanitizer)
 
 
 def find_library(
@@ -154,10 +171,11 @@ def _missing_library(what: str, name: str, packages: str) -> MissingTool:
     )
 
 
-def _missing(what: str, arch: str, host: str | None) -> MissingTool:
-    packages = " ".join(packages_for(arch, host=host))
+def _missing(what: str, *, arch: str, host: str | None, compiler: str) -> MissingTool:
+    packages = " ".join(packages_for(arch, compiler=compiler, host=host))
+    lanes = f"{arch} lanes" if compiler == "gcc" else f"{arch} lanes of {compiler}"
     return MissingTool(
-        f"{what} is not installed, which the {arch} lanes need; install the packages {packages} "
+        f"{what} is not installed, which the {lanes} need; install the packages {packages} "
         f"(as root: apt-get install {packages})"
     )
 
@@ -196,7 +214,7 @@ def versions(lane: Lane) -> dict[str, str]:
 
     Raises ``MissingTool``.
     """
-    found = {"compiler": find_toolchain(lane.arch).version}
+    found = {"compiler": lane_toolchain(lane).version}
     if lane.runner == "qemu":
         found["qemu"] = _first_line([find_qemu(lane.arch), "--version"])
     return found

@@ -122,7 +122,7 @@ def choose_cells(registry: Registry, patterns: Sequence[str], *, host: str | Non
     chosen: set[Cell] = set()
     for pattern in patterns or ("*",):
         fitting = select_cells(known, [pattern])
-        native = [cell for cell in fitting if lanes[cell.lane].runner == "native" and not lanes[cell.lane].sanitized]
+        native = [cell for cell in fitting if lanes[cell.lane].runner == "native" and lanes[cell.lane].usual]
         chosen.update(fitting if not native or _names_lane(pattern, fitting) else native)
     return [cell for cell in known if cell in chosen]
 
