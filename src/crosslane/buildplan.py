@@ -33,8 +33,6 @@ _BASE_FLAGS = (
     "-U_FORTIFY_SOURCE",
     "-Wa,--noexecstack",
 )
-# clang warns of flags that a version has no use for on an architecture.
-_COMPILER_FLAGS = {"gcc": (), "clang": ("-Qunused-arguments",)}
 _ARCH_FLAGS = {
     "x86_64": ("-fcf-protection=none",),
     "aarch64": ("-mbranch-protection=none", "-mno-outline-atomics"),
@@ -144,8 +142,7 @@ class _Workshop:
         headers = sorted({path for folder in include for path in folder.glob("*.h")} - set(sources))
         files = (*sources, *headers)
         contents = read_files(files)
-        machine = (*_COMPILER_FLAGS[self.compiler], *_ARCH_FLAGS.get(self.toolchain.arch, ()))
-        all_flags = (*_BASE_FLAGS, *machine, self.opt, *flags)
+        all_flags = (*_BASE_FLAGS, *_ARCH_FLAGS.get(self.toolchain.arch, ()), self.opt, *flags)
         join = (*_LTO_JOIN[self.compiler], self.opt) if _LTO in flags else ()
         named = [part for path, data in zip(files, contents, strict=True) for part in (_name(path, self.base), data)]
         places = [_name(folder, self.base) for folder in include]

@@ -58,7 +58,7 @@ _PROBE_LIMIT_S = 20.0
 class Toolchain:
     """A compiler with its binutils and static C library. ``version`` is the compiler's first line of --version.
 
-    ``flags`` are those without which it would compile for another architecture.
+    ``flags`` say which architecture is meant, and that a flag without use there is no fault, where clang compiles.
     ``identity`` is all that decides what it makes of the same sources, without the place where it is installed.
     """
 
@@ -110,8 +110,7 @@ def find_toolchain(arch: str, *, compiler: str = "gcc", sanitizer: str = "none",
     Raises ``MissingTool``, with the packages, where compiler, binutils, the static C library or the sanitizer's
     library are not installed.
     """
-    cross = arch != (host or host_arch())
-    prefix = f"{_TRIPLETS[arch]}-" if cross else ""
+    prefix = "" if arch == (host or host_arch()) else f"{_TRIPLETS[arch]}-"
     missing = partial(_missing, arch=arch, host=host, compiler=compiler)
     found: dict[str, str] = {}
     for tool in (f"{prefix}gcc" if compiler == "gcc" else compiler, f"{prefix}objcopy"):
@@ -120,7 +119,7 @@ def find_toolchain(arch: str, *, compiler: str = "gcc", sanitizer: str = "none",
             raise missing(f"the program {tool}")
         found[tool] = path
     cc, objcopy = found.values()
-    flags = (f"--target={_TRIPLETS[arch]}",) if cross and compiler == "clang" else ()
+    flags = (f"--target={_TRIPLETS[arch]}", "-Qunused-arguments") if compiler == "clang" else ()
     version = _first_line([cc, "--version"])
     if not version:
         raise missing(f"a working {cc} (`--version` failed)")
