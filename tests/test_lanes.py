@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -293,6 +294,35 @@ def test_a_broken_compiler_and_a_missing_library_are_missing_tools(
     (tmp_path / "gcc").write_text("#!/bin/sh\necho libc.a\n")
     with pytest.raises(MissingTool, match=r"libc\.a"):
         find_toolchain("x86_64", host="x86_64")
+
+
+@pytest.mark.parametrize(
+    ("lane", "cpu", "message"),
+    [
+        (
+            "aarch64_qemu_max",
+            "cortex-a75",
+            "cpu has 'cortex-a75', which .* does not know; nearest are cortex-a7",
+        ),
+        (
+            "aarch64_qemu_max",
+            "zzz",
+            "allowed are .*cortex-a57, .*max.*; `qemu-aarch64 -cpu help` lists all",
+        ),
+        ("s390x_qemu", "zzz", "which qemu-s390x does not know; allowed are .*"),
+        ("x86_64_qemu_max", "max,-xsav", "but qemu-x86_64 knows no property 'xsav' of it; nearest are xsave"),
+    ],
+)
+def test_a_model_that_the_emulator_does_not_have_is_one_sentence(lane: str, cpu: str, message: str) -> None:
+    known = lane_named(registry_for("x86_64").lanes, lane)
+    try:
+        assert runner_command(known)[2] == known.cpu
+    except MissingTool as error:
+        pytest.skip(str(error))
+    with pytest.raises(BadInput, match=rf"lanes.toml: \[{lane}\]: .*{message}") as caught:
+        runner_command(replace(known, cpu=cpu))
+    assert "\n" not in str(caught.value)
+    assert "(alias" not in str(caught.value)
 
 
 def test_static_qemu_serves_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

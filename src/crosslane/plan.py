@@ -196,6 +196,8 @@ def make_plans(
     progress: Callable[[str], None] | None = None,
 ) -> RunPlan:
     """Decide everything and build what is missing; raises BadInput, MissingTool or HarnessFault."""
+    if not seed.strip():
+        raise BadInput("the seed is empty; give any sentence with --seed, or leave the option out")
     chosen, lanes = selected_cells(registry, selection)
     oracle_lane = _oracle_lane(registry)
     programs = programs_for(registry, [*lanes, *([oracle_lane] if oracle_lane not in lanes else [])], progress)

@@ -9,12 +9,13 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
-from crosslane.errors import MissingTool
+from crosslane.errors import BadInput, MissingTool
 from crosslane.isa import host_arch
 from crosslane.model import Lane
+from crosslane.names import nearest
 
 __all__ = [
     "Toolchain",
@@ -52,6 +53,9 @@ _QEMU_PACKAGE = "qemu-user"
 _QEMU_NAMES = {"armhf": "arm"}
 _SANITIZER_LIBRARIES = {"address": "libasan.so", "undefined": "libubsan.so"}
 _PROBE_LIMIT_S = 20.0
+# What an emulator's list of models says beside them.
+_HELP_WORDS = ("Available", "CPUs:", "PowerPC", "x86", "s390", "(alias", "PVR")
+_MAX_NAMES = 40
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,12 @@ class Toolchain:
 
 def _output(command: list[str]) -> str:
     """Run a probe and return what it prints, or an empty string where it fails."""
+    status, words, _ = _probe(command)
+    return words if status == 0 else ""
+
+
+def _probe(command: list[str]) -> tuple[int, str, str]:
+    """Run a probe and return its status (-1: it does not run), what it prints and what it complains of."""
     try:
         done = subprocess.run(
             command,
@@ -87,8 +97,9 @@ def _output(command: list[str]) -> str:
             env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
+        return -1, "", ""
+    words, complaints = (text.decode(errors="replace").strip() for text in (done.stdout, done.stderr))
+    return done.returncode, words, complaints
 
 
 def _first_line(command: list[str]) -> str:
@@ -203,9 +214,34 @@ def find_qemu(arch: str) -> str:
 def runner_command(lane: Lane) -> tuple[str, ...]:
     """Return what stands before a program on the command line to run it in a lane: nothing, or qemu and its model.
 
-    Raises ``MissingTool``.
+    Raises ``MissingTool``, and ``BadInput`` for a model that the emulator does not have.
     """
-    return (find_qemu(lane.arch), "-cpu", lane.cpu) if lane.runner == "qemu" else ()
+    if lane.runner != "qemu":
+        return ()
+    qemu = find_qemu(lane.arch)
+    problem = _model_problem(qemu, lane.cpu)
+    if problem:
+        raise BadInput(f"ci/lanes.toml: [{lane.name}]: cpu has {lane.cpu!r}, {problem}")
+    return (qemu, "-cpu", lane.cpu)
+
+
+@cache
+def _model_problem(qemu: str, cpu: str) -> str:
+    """What an emulator has against a CPU model, with the names that it takes instead; empty where it takes it."""
+    words = _probe([qemu, "-cpu", cpu, os.devnull])[2]
+    if "CPU model" not in words and "Property" not in words:
+        return ""
+    program = Path(qemu).name
+    models, _, flags = _probe([qemu, "-cpu", "help"])[1].partition("Recognized CPUID flags:")
+    models = models.partition("\n\n")[0]
+    known = {word for line in models.splitlines() for word in line.split()[:2]} - set(_HELP_WORDS)
+    problem, wanted = f"which {program} does not know", cpu.partition(",")[0]
+    if "Property" in words:
+        part = words.partition("Property ")[2].partition(" not found")[0].strip("'").rpartition(".")[2]
+        problem, wanted, known = f"but {program} knows no property {part!r} of it", part, set(flags.split())
+    close = nearest(wanted, known)
+    allowed = f"nearest are {', '.join(close)}" if close else f"allowed are {', '.join(sorted(known)[:_MAX_NAMES])}"
+    return f"{problem}; {allowed if known else 'take it away'}; `{program} -cpu help` lists all"
 
 
 def versions(lane: Lane) -> dict[str, str]:
