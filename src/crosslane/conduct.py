@@ -12,12 +12,14 @@ import numpy as np
 from crosslane import wire
 from crosslane.client import SharedMemory
 from crosslane.compare import compare
+from crosslane.coverage import coverage, merged
 from crosslane.desk import Desk, Notify, confirm_departure, open_desk, result_of
 from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor
 from crosslane.known import judge_in_python, run_chains, run_vectors
-from crosslane.manifest import CaseId
+from crosslane.manifest import CaseId, Manifest
 from crosslane.plan import AlgorithmPlan
+from crosslane.promises import kept
 from crosslane.records import AlgorithmResult
 from crosslane.refcheck import Sample, take_samples
 from crosslane.seal import finished_batch
@@ -25,6 +27,9 @@ from crosslane.solve import Ask
 from crosslane.wire import Batch, Results, Watch
 
 __all__ = ["Notify", "conduct"]
+
+_COVERAGE_BATCHES = 4
+"""The coverage of the first batches stands for all: it is counted to see that nothing is missing."""
 
 
 def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmResult:
@@ -102,6 +107,8 @@ def _run_batches(
                 except HarnessFault as fault:
                     desk.fail(fault)
         reference = oracle.finish()
+        if number < _COVERAGE_BATCHES:
+            _note_coverage(plan.manifest, batch, started)
         if not plan.bounded:
             samples += take_samples(number, _prefix(batch, count), reference)
         for desk, wanted in started:
@@ -109,6 +116,16 @@ def _run_batches(
         done += count * per_case
         number += 1
     return samples
+
+
+def _note_coverage(manifest: Manifest, batch: Batch, started: list[tuple[Desk, int]]) -> None:
+    """Count what a batch exercises, once for all cells that run as much of it, until nothing is left at none."""
+    seen: dict[int, dict[str, int]] = {}
+    for desk, wanted in started:
+        if not desk.covered or not all(desk.covered.values()):
+            if wanted not in seen:
+                seen[wanted] = kept(manifest, coverage(manifest, _prefix(batch, wanted)))
+            desk.covered = merged(desk.covered, seen[wanted])
 
 
 def _prefix(batch: Batch, count: int) -> Batch:

@@ -66,7 +66,7 @@ def _left_out(name: str, desks: list[Desk], chosen: list[Desk]) -> str:
     """Says in which lanes a vector does not run, or nothing where it runs in all."""
     ran = {id(desk) for desk in chosen}
     lanes = sorted({desk.plan.cell.lane for desk in desks if desk.state == "ran" and id(desk) not in ran})
-    return f"the vector {name} takes an emulator too long and does not run in {', '.join(lanes)}" if lanes else ""
+    return f"the vector {name} takes too long beside all else and does not run in {', '.join(lanes)}" if lanes else ""
 
 
 def run_chains(plan: AlgorithmPlan, desks: list[Desk], memory: SharedMemory, notify: Notify) -> list[str]:

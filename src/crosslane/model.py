@@ -164,7 +164,10 @@ class Lane:
     ``runner`` is ``native`` or ``qemu``; ``cpu`` the qemu model (empty natively); ``hosts`` the host architectures on
     which the lane exists; ``hides`` are CPU features masked from dispatch; ``gate`` whether ``check`` runs it by
     default; ``full`` whether it gets the full grids on this host. ``opt`` is the compiler's own spelling (``-O2``);
-    ``sanitizer`` what gcc builds into the code under test: ``none``, ``address`` or ``undefined``.
+    ``sanitizer`` what gcc builds into the code under test: ``none``, ``address`` or ``undefined``. ``lto``: the
+    sources of each subject, and the modes, are optimised across files at link time. ``protector``: the code under test
+    has stack protectors. ``floor`` is the instruction set that portable code may use (``x86-64-v3``; empty: the
+    architecture's first).
     """
 
     name: str
@@ -179,6 +182,9 @@ class Lane:
     gate: bool
     full: bool
     comment: str
+    lto: bool = False
+    protector: bool = False
+    floor: str = ""
 
     @property
     def sanitized(self) -> bool:
@@ -186,9 +192,14 @@ class Lane:
         return self.sanitizer != "none"
 
     @property
-    def for_compilers(self) -> bool:
-        """Whether the lane is there for what a compiler makes of the code, not for a machine."""
-        return self.sanitized or self.compiler != "gcc" or self.opt != "-O2"
+    def build(self) -> tuple[str | bool, ...]:
+        """All that decides its programs: lanes that are equal in this share them."""
+        return (self.arch, self.compiler, self.opt, self.sanitizer, self.lto, self.protector, self.floor)
+
+    @property
+    def usual(self) -> bool:
+        """Whether it is built as most users build: gcc -O2 and nothing more."""
+        return self.build == (self.arch, "gcc", "-O2", "none", False, False, "")
 
 
 @dataclass(frozen=True, order=True)

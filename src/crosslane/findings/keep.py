@@ -30,7 +30,7 @@ from crosslane.model import Implementation, Lane, Provider, Registry
 from crosslane.plan import AlgorithmPlan, CellPlan, RunPlan
 from crosslane.records import AlgorithmResult, CellResult, Finding
 from crosslane.registry import implementation_named, mode_named
-from crosslane.toolchain import find_toolchain
+from crosslane.toolchain import lane_toolchain
 from crosslane.wire import Buffer, Symptom, Verdict, Watch
 
 __all__ = ["Keeper", "KeptRun", "ingredients", "kept_lines", "subject_of"]
@@ -72,7 +72,7 @@ def subject_of(registry: Registry, driver: str) -> Implementation | Provider:
 
 def ingredients(registry: Registry, driver: str, mode: str, lane: Lane) -> Ingredients:
     """What a reproducer for a lane is made of."""
-    toolchain = find_toolchain(lane.arch)
+    toolchain = lane_toolchain(lane)
     return Ingredients(registry.root, mode_named(registry, mode), subject_of(registry, driver), lane, toolchain)
 
 

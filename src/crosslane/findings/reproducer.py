@@ -78,8 +78,9 @@ def build_command(made_of: Ingredients, source: Path, program: Path) -> list[str
     code = [path for path in subject.sources if path.suffix in (".c", ".S")]
     libraries = [f"-l{name}" for name in subject.libraries] if isinstance(subject, Provider) else ["-static"]
     return [
-        made_of.toolchain.cc, "-std=c11", "-g", lane.opt, "-w", "-fno-pie", "-no-pie", "-fno-stack-protector",
-        *feature_flags(lane.arch, features), *defines, *(f"-I{folder}" for folder in dict.fromkeys(includes)),
+        *made_of.toolchain.command, "-std=c11", "-g", lane.opt, *(["-flto"] if lane.lto else []), "-w", "-fno-pie",
+        "-no-pie", "-fstack-protector-strong" if lane.protector else "-fno-stack-protector",
+        *feature_flags(lane.arch, features, lane.floor), *defines, *(f"-I{f}" for f in dict.fromkeys(includes)),
         "-o", str(program), str(source), *map(str, parts), *map(str, sorted(made_of.mode.folder.glob("*.c"))),
         *map(str, code), *libraries,
     ]  # fmt: skip
