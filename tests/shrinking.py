@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["FAULTS", "LEAST", "TWO", "Sown", "sow"]
+__all__ = ["AEAD_FAULTS", "FAULTS", "LEAST", "TWO", "Sown", "sow"]
 
 _PLANTED = Path(__file__).parent / "planted"
 _NAMES = [
@@ -32,6 +32,11 @@ _NAMES = [
     "READS_KEY",
     "CTR_IN_PLACE",
     "CTR_TAIL",
+    "GHASH_3",
+    "GHASH_5",
+    "CTR_DECRYPT_3",
+    "CTR_DECRYPT_IN_PLACE",
+    "MAC_2",
 ]
 _IMPL = """# SPDX-License-Identifier: Apache-2.0
 driver = "{driver}"
@@ -97,11 +102,19 @@ FAULTS = (
     _sown("cfb_tail", "aes", "cfb", "output", "tail"),
     _sown("reads_key", "sm4", "ecb", "guard_read", "key:behind"),
 )
+AEAD_FAULTS = (
+    _sown("ghash_3", "aes", "gcm", "output", "iv_len:48"),
+    _sown("ghash_5", "sm4", "gcm", "output", "tag+blocks:=5"),
+    _sown("ctr_decrypt_3", "aes", "ccm", "output", "refuses+blocks:=3+decrypt"),
+    _sown("ctr_decrypt_in_place", "sm4", "ccm", "output", "refuses+blocks:2+decrypt+in_place"),
+    _sown("mac_2", "aes", "ccm", "output", "tag+blocks:=4"),
+)
 TWO = Sown("two", "sm4", "ctr", ("CTR_IN_PLACE", "CTR_TAIL"), "output", "")
 
 
 _PLAIN = ("setkey 16", "setiv 16")
 _NO_IV = ("setkey 16", "setiv 0")
+# fmt: off
 LEAST: dict[str, tuple[str, ...]] = {
     "carry_64": ("setkey 16", f"setiv {'00' * 8 + 'ff' * 8}", "update 1 iv"),
     "wide_32": ("setkey 16", f"setiv {'00' * 12}fffffffd", "update 64"),
@@ -123,7 +136,20 @@ LEAST: dict[str, tuple[str, ...]] = {
     "align_3": (*_PLAIN, "update 1 in middle+3"),
     "cfb_tail": (*_PLAIN, "update 1"),
     "reads_key": ("setkey 16 in end+0",),
+    "ghash_3": ("setkey 16", "setiv 48", "update 1"),
+    "ghash_5": ("setkey 16", "setiv 1", "update 80", "final 0", "tag 0"),
+    "ctr_decrypt_3": (
+        "decrypt", "setkey 16", "setiv 7",
+        "update a24675fc5f1b01378bfcbebe950486e34b8fe090ebdc357de7c767b95172cd846a496670b423568cb3d32597b4ca819d",
+        "final 0", "tag eae20269",
+    ),
+    "ctr_decrypt_in_place": (
+        "decrypt", "setkey 16", "setiv 7",
+        "update 9a8e6598ff799469d9b43c6246268cd99bbae29016f24532a9dec0e05e8aafbd in place", "final 0", "tag 36ae149a",
+    ),
+    "mac_2": ("setkey 16", "setiv 7", "update 49", "final 0", "tag 0"),
 }
+# fmt: on
 """The least case of each fault as ``test_findings_shrink.lines`` says it: the length of what is all zeros, or bytes."""
 
 

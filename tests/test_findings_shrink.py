@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from planting import EMULATED, NATIVE
-from shrinking import FAULTS, LEAST, TWO, Sown, sow
+from shrinking import AEAD_FAULTS, FAULTS, LEAST, TWO, Sown, sow
 
 from crosslane.data import data_root
 from crosslane.findings.case import Case
@@ -17,7 +17,7 @@ from crosslane.findings.gather import Suspect, faults_of, raw_departures
 from crosslane.findings.judge import Judge
 from crosslane.findings.measure import Measured, measure_folder
 from crosslane.findings.shrink import shrink
-from crosslane.findings.steps import measure
+from crosslane.findings.size import measure
 from crosslane.isa import host_arch
 from crosslane.plan import RunPlan, Selection, make_plans
 from crosslane.registry import load_registry
@@ -29,7 +29,7 @@ EMULATED_TOO = ("carry_64", "cbc_in_place", "reads_tail", "register", "xts_in_pl
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return sow(tmp_path_factory.mktemp("sown"), [*FAULTS, TWO])
+    return sow(tmp_path_factory.mktemp("sown"), [*FAULTS, *AEAD_FAULTS, TWO])
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def expected_class(plant: Sown, arch: str) -> str:
     return plant.fault_class.format(register)
 
 
-@pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.name)
+@pytest.mark.parametrize("plant", [*FAULTS, *AEAD_FAULTS], ids=lambda plant: plant.name)
 def test_a_fault_is_one_finding_with_the_least_case(natively: dict[str, Measured], plant: Sown) -> None:
     found = natively[plant.driver]
     assert [(key.symptom, key.fault_class) for key in found.keys] == [
@@ -108,7 +108,7 @@ def test_shrinking_is_deterministic_idempotent_and_never_larger(folder: Path, na
         first = faults_of(judge, suspect, raws)
         assert faults_of(judge, suspect, list(reversed(raws))) == first
         (fault,) = first
-        assert all(measure(fault.case)[:3] <= measure(raw.case)[:3] for raw in raws)
+        assert all(measure(fault.case)[:4] <= measure(raw.case)[:4] for raw in raws)
         again = shrink(judge, fault.case, fault.departure)
         assert again.case == fault.case
         assert again.departure.key == fault.departure.key

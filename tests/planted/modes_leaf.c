@@ -32,7 +32,12 @@ enum {
     CFB_TAIL,
     READS_KEY,
     CTR_IN_PLACE,
-    CTR_TAIL
+    CTR_TAIL,
+    GHASH_3,
+    GHASH_5,
+    CTR_DECRYPT_3,
+    CTR_DECRYPT_IN_PLACE,
+    MAC_2
 };
 
 static int planted_setkey(void *ctx, const uint8_t *key, size_t key_len, uint32_t policy)
@@ -143,6 +148,53 @@ __attribute__((used)) static void planted_ctr(const void *ctx, uint8_t *dst, con
     }
     if (spoilt && all > 0) {
         first[0] ^= 1;
+    }
+}
+
+/* What only decryption calls: a spoilt answer is refused for its tag. */
+static void ctr_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
+{
+    int spoilt = (HAS(CTR_DECRYPT_3) && len / 16 % 4 == 3) || (HAS(CTR_DECRYPT_IN_PLACE) && src == dst && len >= 32);
+    planted_ctr(ctx, dst, src, len, iv);
+    if (spoilt) {
+        dst[0] ^= 1;
+    }
+}
+
+static void mac_update(const void *ctx, uint8_t *mac, const uint8_t *src, size_t num_blocks)
+{
+    for (size_t i = 0; i < num_blocks; i++) {
+        SUBJECT_PATH("all");
+        add(mac, mac, src + 16 * i, 16);
+        cipher_block(ctx, mac, mac, 0);
+    }
+    if (HAS(MAC_2) && num_blocks == 2) {
+        mac[15] ^= 1;
+    }
+}
+
+/* SP 800-38D, 6.3, bit by bit. */
+static void ghash(const uint8_t *h, uint8_t *y, const uint8_t *src, size_t num_blocks)
+{
+    SUBJECT_PATH("all");
+    for (size_t at = 0; at < num_blocks; at++) {
+        uint8_t v[16], z[16] = {0};
+        add(y, y, src + 16 * at, 16);
+        memcpy(v, h, 16);
+        for (unsigned i = 0; i < 128; i++) {
+            uint8_t low = v[15] & 1, chosen = (uint8_t)(0 - (y[i / 8] >> (7 - i % 8) & 1));
+            for (unsigned j = 0; j < 16; j++) {
+                z[j] ^= v[j] & chosen;
+            }
+            for (unsigned j = 16; j-- > 0;) {
+                v[j] = (uint8_t)(v[j] >> 1 | (j > 0 ? v[j - 1] << 7 : 0));
+            }
+            v[0] ^= (uint8_t)(low * 0xe1);
+        }
+        memcpy(y, z, 16);
+    }
+    if ((HAS(GHASH_3) && num_blocks % 4 == 3) || (HAS(GHASH_5) && num_blocks == 5)) {
+        y[0] ^= 0x80;
     }
 }
 
@@ -312,9 +364,11 @@ const struct subject_leaf *GETTER(uint64_t features)
         .ecb = {planted_ecb_slot, ecb_decrypt},
         .cbc = {cbc_encrypt, cbc_decrypt},
         .cfb = {cfb_encrypt, cfb_decrypt},
-        .ctr = {planted_ctr_slot, planted_ctr_slot},
+        .ctr = {planted_ctr_slot, HAS(CTR_DECRYPT_3) || HAS(CTR_DECRYPT_IN_PLACE) ? ctr_decrypt : planted_ctr_slot},
         .xts_encrypt = xts_encrypt,
         .xts_decrypt = xts_decrypt,
+        .mac_update = mac_update,
+        .ghash = ghash,
     };
     (void)features;
     return &leaf;

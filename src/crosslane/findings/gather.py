@@ -13,8 +13,8 @@ from crosslane.execute import Station, execute_alone
 from crosslane.findings.case import Case, batch_of, case_of
 from crosslane.findings.classify import Classified, classify, same_face, without
 from crosslane.findings.judge import Judge
-from crosslane.findings.shrink import ends_process, same_symptom, shrink
-from crosslane.findings.steps import measure
+from crosslane.findings.shrink import ends_process, kind_of_answer, same_symptom, shrink
+from crosslane.findings.size import measure
 from crosslane.generate import select_cases
 from crosslane.manifest import Manifest
 from crosslane.seal import finished_batch
@@ -133,23 +133,26 @@ def faults_of(judge: Judge, suspect: Suspect, raws: Sequence[Raw], known: Sequen
         raw, left = left[0], left[1:]
         sealed = judge.sealed([raw.case])[0]
         (again,) = replays(suspect.subject, sealed, suspect.oracle, 1)
-        if again is None or again.key != raw.departure.key:
-            key = raw.departure.key
-            passed_over[key] = passed_over.get(key, 0) + 1
-            if passed_over[key] >= _PATIENCE:
-                left = [item for item in left if item.departure.key != key]
-            continue
-        met = [fault.departure for fault in faults]
-        fault = _one_fault(judge, suspect, replace(raw, departure=again), met)
-        if any(_same_class(fault, other) for other in faults):
-            key = fault.departure.key
-            passed_over[key] = passed_over.get(key, 0) + 1
-            if passed_over[key] >= _PATIENCE:
-                left = [item for item in left if item.departure.key != key]
+        fault: Fault | None = None
+        if again is not None and again.key == raw.departure.key:
+            met = [item.departure for item in faults]
+            fault = _one_fault(judge, suspect, replace(raw, departure=again), met)
+        if fault is None or any(_same_class(fault, other) for other in faults):
+            kind = _kind(raw.departure)
+            passed_over[kind] = passed_over.get(kind, 0) + 1
+            if passed_over[kind] >= _PATIENCE:
+                left = [item for item in left if _kind(item.departure) != kind]
         else:
             faults.append(fault)
+        if fault is None:
+            continue
         left = sorted(_others(judge, fault, left), key=_rank)
     return faults
+
+
+def _kind(departure: Departure) -> tuple[object, ...]:
+    """What departures share that are passed over together; a refused tag is a wrong one."""
+    return ("output", kind_of_answer(departure)) if departure.symptom is Symptom.OUTPUT else departure.key
 
 
 def _same_class(one: Fault, other: Fault) -> bool:

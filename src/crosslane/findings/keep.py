@@ -127,7 +127,7 @@ class Keeper:
     def _faults(self, plan: AlgorithmPlan, place: CellPlan, cell: CellResult) -> Iterable[_Found]:
         suspect = Suspect(plan.manifest, plan.oracle, place.station, place.arch)
         known = self._known.setdefault((place.cell.driver, str(plan.algorithm)), [])
-        with Judge(plan.manifest, plan.oracle, place.station) as judge:
+        with Judge(plan.manifest, plan.oracle, place.station, bounded=plan.bounded) as judge:
             raws = [*self._raw(judge, place, cell), *_vector_raws(judge, plan, cell)]
             faults = faults_of(judge, suspect, raws, known)
             known += [fault for fault in faults if fault not in known]
