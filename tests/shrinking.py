@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["AEAD_FAULTS", "FAULTS", "LEAST", "TWO", "Sown", "sow"]
+from crosslane.findings.case import Case
+
+__all__ = ["AEAD_FAULTS", "FAULTS", "LEAST", "TWO", "Sown", "lines", "sow"]
 
 _PLANTED = Path(__file__).parent / "planted"
 _NAMES = [
@@ -150,7 +152,7 @@ LEAST: dict[str, tuple[str, ...]] = {
     "mac_2": ("setkey 16", "setiv 7", "update 49", "final 0", "tag 0"),
 }
 # fmt: on
-"""The least case of each fault as ``test_findings_shrink.lines`` says it: the length of what is all zeros, or bytes."""
+"""The least case of each fault as ``lines`` says it: the length of what is all zeros, or bytes."""
 
 
 def sow(folder: Path, plants: Sequence[Sown]) -> Path:
@@ -169,3 +171,19 @@ def sow(folder: Path, plants: Sequence[Sown]) -> Path:
         text = _IMPL.format(driver=plant.driver, cipher=plant.cipher, mode=plant.mode)
         (place / "impl.toml").write_text(text)
     return folder
+
+
+def lines(case: Case) -> tuple[str, ...]:
+    """The case in short: a direction, then each operation with what is not plain about it."""
+    said = ["decrypt"] if case.decrypting else []
+    for item in case.operations:
+        data = f"{len(item.data)}" if not any(item.data) else item.data.hex()
+        places = [
+            f"{name} {place.edge.name.lower()}+{place.align}"
+            for name, place in (("in", item.place), ("out", item.out_place))
+            if not place.plain
+        ]
+        words = [item.kind.name.lower(), data, *places, *(["in place"] if item.in_place else [])]
+        words += ["iv"] if item.flags.value & 4 else []
+        said.append(" ".join(words))
+    return tuple(said)

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 from planting import EMULATED, NATIVE
-from shrinking import AEAD_FAULTS, FAULTS, LEAST, TWO, Sown, sow
+from shrinking import AEAD_FAULTS, FAULTS, LEAST, TWO, Sown, lines, sow
 
 from crosslane.data import data_root
-from crosslane.findings.case import Case
 from crosslane.findings.formats import case_to_json
 from crosslane.findings.gather import Suspect, faults_of, raw_departures
 from crosslane.findings.judge import Judge
@@ -41,22 +40,6 @@ def natively(folder: Path) -> dict[str, Measured]:
 def emulated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measured]:
     some = sow(tmp_path_factory.mktemp("some"), [plant for plant in FAULTS if plant.name in EMULATED_TOO])
     return {item.driver: item for item in measure_folder(some, [EMULATED], ["another seed"], num_batches=2)}
-
-
-def lines(case: Case) -> tuple[str, ...]:
-    """The case in short: a direction, then each operation with what is not plain about it."""
-    said = ["decrypt"] if case.decrypting else []
-    for item in case.operations:
-        data = f"{len(item.data)}" if not any(item.data) else item.data.hex()
-        places = [
-            f"{name} {place.edge.name.lower()}+{place.align}"
-            for name, place in (("in", item.place), ("out", item.out_place))
-            if not place.plain
-        ]
-        words = [item.kind.name.lower(), data, *places, *(["in place"] if item.in_place else [])]
-        words += ["iv"] if item.flags.value & 4 else []
-        said.append(" ".join(words))
-    return tuple(said)
 
 
 def expected_class(plant: Sown, arch: str) -> str:

@@ -87,6 +87,8 @@ def classify(judge: Judge, case: Case, departure: Departure, *, arch: str, regis
     """The class of a shrunk case. Asks the subject about the cases beside it."""
     features = sorted({*_layout(case, departure), *_shape(case), *_values(case, judge.manifest)})
     features = sorted({*features, *_by_asking(judge, case, departure)})
+    if "rekey" in features:  # which needs another key, of whatever bytes and length
+        features = [name for name in features if name.partition(":")[0] not in ("key", "key_len")]
     words = [*_prefix(departure, arch, registers), *features]
     return Classified(tuple(features), "+".join(words) or "any")
 

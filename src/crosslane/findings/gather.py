@@ -38,12 +38,20 @@ _ORDER = (
 
 @dataclass(frozen=True)
 class Suspect:
-    """One cell under investigation: its subject, the oracle, the manifest; ``arch`` names registers."""
+    """One cell under investigation: its subject, the oracle, the manifest; ``arch`` names registers.
+
+    ``bounded`` is whether the manifest keeps to the domain of a provider.
+    """
 
     manifest: Manifest
     oracle: Station
     subject: Station
     arch: str
+    bounded: bool = False
+
+    def judge(self) -> Judge:
+        """A judge of this cell, to be used as a context manager."""
+        return Judge(self.manifest, self.oracle, self.subject, bounded=self.bounded)
 
 
 @dataclass(frozen=True)
@@ -133,20 +141,20 @@ def faults_of(judge: Judge, suspect: Suspect, raws: Sequence[Raw], known: Sequen
         raw, left = left[0], left[1:]
         sealed = judge.sealed([raw.case])[0]
         (again,) = replays(suspect.subject, sealed, suspect.oracle, 1)
-        fault: Fault | None = None
+        found: Fault | None = None
         if again is not None and again.key == raw.departure.key:
             met = [item.departure for item in faults]
-            fault = _one_fault(judge, suspect, replace(raw, departure=again), met)
-        if fault is None or any(_same_class(fault, other) for other in faults):
+            found = _one_fault(judge, suspect, replace(raw, departure=again), met)
+        if found is None or any(_same_class(found, other) for other in faults):
             kind = _kind(raw.departure)
             passed_over[kind] = passed_over.get(kind, 0) + 1
             if passed_over[kind] >= _PATIENCE:
                 left = [item for item in left if _kind(item.departure) != kind]
         else:
-            faults.append(fault)
-        if fault is None:
+            faults.append(found)
+        if found is None:
             continue
-        left = sorted(_others(judge, fault, left), key=_rank)
+        left = sorted(_others(judge, found, left), key=_rank)
     return faults
 
 

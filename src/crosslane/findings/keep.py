@@ -125,9 +125,9 @@ class Keeper:
         return KeptRun(tuple(sightings), tuple(failed))
 
     def _faults(self, plan: AlgorithmPlan, place: CellPlan, cell: CellResult) -> Iterable[_Found]:
-        suspect = Suspect(plan.manifest, plan.oracle, place.station, place.arch)
+        suspect = Suspect(plan.manifest, plan.oracle, place.station, place.arch, plan.bounded)
         known = self._known.setdefault((place.cell.driver, str(plan.algorithm)), [])
-        with Judge(plan.manifest, plan.oracle, place.station, bounded=plan.bounded) as judge:
+        with suspect.judge() as judge:
             raws = [*self._raw(judge, place, cell), *_vector_raws(judge, plan, cell)]
             faults = faults_of(judge, suspect, raws, known)
             known += [fault for fault in faults if fault not in known]
