@@ -10,7 +10,7 @@ from pathlib import Path
 
 from crosslane.findings.case import Case
 
-__all__ = ["AEAD_FAULTS", "FAULTS", "LEAST", "TWO", "Sown", "lines", "sow"]
+__all__ = ["AEAD_FAULTS", "FAULTS", "LEAST", "TWO", "Sown", "is_small", "lines", "sow"]
 
 _PLANTED = Path(__file__).parent / "planted"
 _NAMES = [
@@ -187,3 +187,16 @@ def lines(case: Case) -> tuple[str, ...]:
         words += ["iv"] if item.flags.value & 4 else []
         said.append(" ".join(words))
     return tuple(said)
+
+
+_NEEDS = {"wide_32": 4, "iv_kept_at_8": 8, "register_at_8": 8, "lanes_4": 4, "lanes_8": 8, "cbc_in_place": 2,
+          "xts_in_place": 2, "xts_tail_15": 2, "ghash_5": 5, "ctr_decrypt_3": 3, "ctr_decrypt_in_place": 2,
+          "mac_2": 4}  # fmt: skip
+"""Blocks that a fault needs, where it is more than one."""
+
+
+def is_small(plant: Sown, case: Case) -> bool:
+    """Whether a case has one message, at most two blocks beyond the need, and one layout feature."""
+    blocks = sum(-(-item.in_len // 16) for item in case.operations if item.kind.name == "UPDATE")
+    layout = sum((not item.place.plain) + (not item.out_place.plain) + item.in_place for item in case.operations)
+    return blocks <= _NEEDS.get(plant.name, 1) + 2 and layout <= 1 and case.num_messages <= 1

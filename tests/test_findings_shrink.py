@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from planting import EMULATED, NATIVE
-from shrinking import AEAD_FAULTS, FAULTS, LEAST, TWO, Sown, lines, sow
+from shrinking import AEAD_FAULTS, FAULTS, LEAST, TWO, Sown, is_small, lines, sow
 
 from crosslane.data import data_root
 from crosslane.findings.formats import case_to_json
@@ -99,17 +99,7 @@ def test_shrinking_is_deterministic_idempotent_and_never_larger(folder: Path, na
 
 def test_the_least_cases_are_small(natively: dict[str, Measured]) -> None:
     """At most two blocks beyond what the fault needs and one layout feature, in 19 of 20."""
-    needs = {"wide_32": 4, "iv_kept_at_8": 8, "register_at_8": 8, "lanes_4": 4, "lanes_8": 8, "cbc_in_place": 2,
-             "xts_in_place": 2, "xts_tail_15": 2}  # fmt: skip
-    small = 0
-    for plant in FAULTS:
-        for case in natively[plant.driver].cases:
-            blocks = sum(-(-item.in_len // 16) for item in case.operations if item.kind.name == "UPDATE")
-            layout = sum(
-                (not item.place.plain) + (not item.out_place.plain) + item.in_place for item in case.operations
-            )
-            small += blocks <= needs.get(plant.name, 1) + 2 and layout <= 1 and case.num_messages <= 1
-    assert small >= 19
+    assert sum(is_small(plant, case) for plant in FAULTS for case in natively[plant.driver].cases) >= 19
 
 
 def test_a_round_of_candidates_takes_one_batch_each(folder: Path) -> None:

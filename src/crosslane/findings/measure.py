@@ -28,7 +28,7 @@ from crosslane.plan import CellPlan, Selection, make_plans, manifest_of
 from crosslane.registry import load_registry
 from crosslane.wire import Symptom
 
-__all__ = ["Measured", "main", "measure_cell", "measure_folder"]
+__all__ = ["Measured", "main", "measure_cell", "measure_folder", "report"]
 
 _SESSIONS = 512
 
@@ -90,7 +90,7 @@ def measure_folder(
                 yield measure_cell(cell, suspect, seed, num_batches)
 
 
-def _report(found: Sequence[Measured], say: Callable[[str], None]) -> bool:
+def report(found: Sequence[Measured], say: Callable[[str], None]) -> bool:
     """Say the numbers; returns whether each implementation came to the same findings with every seed."""
     stable = True
     slowest: dict[str, float] = {}
@@ -129,7 +129,7 @@ def main(folder: Path, seeds: int, lanes: tuple[str, ...], cases: bool) -> None:
     if cases:
         for case in dict.fromkeys(case for item in found for case in item.cases):
             click.echo(case_to_json(case))
-    sys.exit(0 if _report(found, click.echo) else 1)
+    sys.exit(0 if report(found, click.echo) else 1)
 
 
 if __name__ == "__main__":
