@@ -10,7 +10,7 @@ from pathlib import Path
 
 from crosslane.findings.case import Case
 
-__all__ = ["AEAD_FAULTS", "FAULTS", "LEAST", "TWO", "Sown", "is_small", "lines", "sow"]
+__all__ = ["AEAD_FAULTS", "FAULTS", "KEEPING", "LEAST", "TWO", "Sown", "is_small", "lines", "sow"]
 
 _PLANTED = Path(__file__).parent / "planted"
 _NAMES = [
@@ -39,6 +39,8 @@ _NAMES = [
     "CTR_DECRYPT_3",
     "CTR_DECRYPT_IN_PLACE",
     "MAC_2",
+    "KEEPS",
+    "KEEPS_COUNT",
 ]
 _IMPL = """# SPDX-License-Identifier: Apache-2.0
 driver = "{driver}"
@@ -110,6 +112,10 @@ AEAD_FAULTS = (
     _sown("ctr_decrypt_3", "aes", "ccm", "output", "refuses+blocks:=3+decrypt"),
     _sown("ctr_decrypt_in_place", "sm4", "ccm", "output", "refuses+blocks:2+decrypt+in_place"),
     _sown("mac_2", "aes", "ccm", "output", "tag+blocks:=4"),
+)
+KEEPING = (
+    _sown("keeps", "sm4", "cbc", "output", "neighbours"),
+    _sown("keeps_count", "aes", "cbc", "output", "neighbours"),
 )
 TWO = Sown("two", "sm4", "ctr", ("CTR_IN_PLACE", "CTR_TAIL"), "output", "")
 

@@ -91,7 +91,7 @@ def test_shrinking_is_deterministic_idempotent_and_never_larger(folder: Path, na
         first = faults_of(judge, suspect, raws)
         assert faults_of(judge, suspect, list(reversed(raws))) == first
         (fault,) = first
-        assert all(measure(fault.case)[:4] <= measure(raw.case)[:4] for raw in raws)
+        assert all(measure(fault.case)[:5] <= measure(raw.case)[:5] for raw in raws)
         again = shrink(judge, fault.case, fault.departure)
         assert again.case == fault.case
         assert again.departure.key == fault.departure.key

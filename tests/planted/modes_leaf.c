@@ -37,7 +37,9 @@ enum {
     GHASH_5,
     CTR_DECRYPT_3,
     CTR_DECRYPT_IN_PLACE,
-    MAC_2
+    MAC_2,
+    KEEPS,
+    KEEPS_COUNT
 };
 
 static int planted_setkey(void *ctx, const uint8_t *key, size_t key_len, uint32_t policy)
@@ -198,9 +200,13 @@ static void ghash(const uint8_t *h, uint8_t *y, const uint8_t *src, size_t num_b
     }
 }
 
+/* What the contract forbids: something that one session leaves and another one finds. */
+static int kept_len, kept_calls;
+
 static void cbc_encrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
 {
     uint8_t chain[16];
+    int spoilt = (HAS(KEEPS) && len == 48 && kept_len == 32) || (HAS(KEEPS_COUNT) && kept_calls == 3);
     SUBJECT_PATH("all");
     memcpy(chain, iv, 16);
     for (size_t at = 0; at < len; at += 16) {
@@ -211,12 +217,17 @@ static void cbc_encrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_
     if (!HAS(CBC_IV_KEPT)) {
         memcpy(iv, chain, 16);
     }
+    if (spoilt && len > 0) {
+        dst[0] ^= 1;
+    }
 }
 
 static void cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
 {
     uint8_t before[16], now[16], plain[16];
     SUBJECT_PATH("all");
+    kept_len = len == 32 ? 32 : kept_len;
+    kept_calls += len == 32;
     memcpy(before, iv, 16);
     for (size_t at = 0; at < len; at += 16) {
         memcpy(now, src + at, 16);

@@ -16,12 +16,12 @@ from itertools import pairwise
 from crosslane.compare import Departure
 from crosslane.describe import register_names
 from crosslane.findings.case import Case, Operation, Place
-from crosslane.findings.judge import Judge, normalised
+from crosslane.findings.judge import Tries, normalised
 from crosslane.findings.steps import is_counter
 from crosslane.manifest import Manifest
 from crosslane.wire import Buffer, Edge, Flag, OpKind, Symptom, Verdict
 
-__all__ = ["Classified", "classify", "face", "same_face", "without"]
+__all__ = ["Classified", "classify", "face", "prefix_of", "same_face", "without"]
 
 _WRITES = (Symptom.CANARY, Symptom.GUARD_WRITE)
 _ANSWERS = (Symptom.OUTPUT, Symptom.IV)
@@ -58,7 +58,7 @@ def same_face(one: Departure, other: Departure) -> bool:
     return face(one) == face(other) and other.registers & ~one.registers == 0
 
 
-def _prefix(departure: Departure, arch: str, registers: int) -> list[str]:
+def prefix_of(departure: Departure, arch: str, registers: int = 0) -> list[str]:
     """What the watcher itself says of the fault."""
     symptom = departure.symptom
     side = "before" if departure.offset < 0 else "behind"
@@ -83,13 +83,13 @@ def _signal_name(number: int) -> str:
         return f"signal_{number}"
 
 
-def classify(judge: Judge, case: Case, departure: Departure, *, arch: str, registers: int = 0) -> Classified:
+def classify(judge: Tries, case: Case, departure: Departure, *, arch: str, registers: int = 0) -> Classified:
     """The class of a shrunk case. Asks the subject about the cases beside it."""
     features = sorted({*_layout(case, departure), *_shape(case), *_values(case, judge.manifest)})
     features = sorted({*features, *_by_asking(judge, case, departure)})
     if "rekey" in features:  # which needs another key, of whatever bytes and length
         features = [name for name in features if name.partition(":")[0] not in ("key", "key_len")]
-    words = [*_prefix(departure, arch, registers), *features]
+    words = [*prefix_of(departure, arch, registers), *features]
     return Classified(tuple(features), "+".join(words) or "any")
 
 
@@ -152,7 +152,7 @@ def _legal_keys(manifest: Manifest) -> list[int]:
     return sorted(n * manifest.num_keys + manifest.key_extra_len for n in manifest.key_lens)
 
 
-def _by_asking(judge: Judge, case: Case, departure: Departure) -> list[str]:
+def _by_asking(judge: Tries, case: Case, departure: Departure) -> list[str]:
     """Features that show by comparison: direction, key length, a partial block, a number of blocks."""
     manifest, bs = judge.manifest, judge.manifest.block_len
     length = _longest(case)

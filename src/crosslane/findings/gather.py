@@ -10,9 +10,10 @@ import numpy as np
 
 from crosslane.compare import Departure, compare
 from crosslane.execute import Station, execute_alone
-from crosslane.findings.case import Case, batch_of, case_of
+from crosslane.findings.case import Case, case_of, whole_batch
 from crosslane.findings.classify import Classified, classify, same_face, without
-from crosslane.findings.judge import Judge
+from crosslane.findings.fresh import FreshJudge
+from crosslane.findings.judge import Judge, Tries
 from crosslane.findings.shrink import ends_process, kind_of_answer, same_symptom, shrink
 from crosslane.findings.size import measure
 from crosslane.generate import select_cases
@@ -112,14 +113,15 @@ def _rank(raw: Raw) -> tuple[object, ...]:
 
 def replays(station: Station, case: Case, expected: Station, count: int) -> list[Departure | None]:
     """What a sealed case comes to, alone in a fresh process, so many times."""
-    batch = batch_of([case])
+    batch = whole_batch(case)
     return [first_departure(batch, station, expected) for _ in range(count)]
 
 
 def first_departure(batch: Batch, subject: Station, oracle: Station) -> Departure | None:
-    """The departure of the only case of a batch in a fresh process."""
-    found = compare(batch, execute_alone(oracle, batch, watch=Watch(0)), execute_alone(subject, batch))
-    return found.departures[0] if found.departures else None
+    """The departure of the last case of a batch in a fresh process, whose results are locked while a call runs."""
+    expected = execute_alone(oracle, batch, watch=Watch(0))
+    found = compare(batch, expected, execute_alone(subject, batch, strict=True), limit=len(batch) + 1)
+    return next((item for item in found.departures if item.case == len(batch) - 1), None)
 
 
 def faults_of(judge: Judge, suspect: Suspect, raws: Sequence[Raw], known: Sequence[Fault] = ()) -> list[Fault]:
@@ -189,11 +191,17 @@ def _one_fault(judge: Judge, suspect: Suspect, raw: Raw, met: Sequence[Departure
     found = shrink(judge, raw.case, raw.departure, accept)
     sealed = judge.sealed([found.case])[0]
     again = replays(suspect.subject, sealed, suspect.oracle, _REPLAYS)
+    asked: Tries = judge
     if not all(item is not None and accept(item) for item in again):
-        # It needed the candidates before it: the case as it came is the one that repeats.
+        # It needed the candidates before it: none may be before another.
+        asked = fresh = FreshJudge(judge, suspect.subject)
+        found = shrink(fresh, raw.case, raw.departure, accept)
+        sealed = fresh.sealed(found.case)
+        again = replays(suspect.subject, sealed, suspect.oracle, _REPLAYS)
+    if not all(item is not None and accept(item) for item in again):
         sealed = judge.sealed([raw.case])[0]
         return Fault(sealed, raw.departure, Classified((), "unshrunk"), raw.name, found.num_tried, shrunk=False)
-    classified = classify(judge, found.case, found.departure, arch=suspect.arch, registers=registers)
+    classified = classify(asked, found.case, found.departure, arch=suspect.arch, registers=registers)
     return Fault(sealed, again[0] or found.departure, classified, raw.name, found.num_tried)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from crosslane.findings.domain import may_be_tried
 from crosslane.manifest import Manifest
 from crosslane.wire import Batch, Flag, OpKind, Results, Status, Verdict, Watch
 
-__all__ = ["Judge", "normalised"]
+__all__ = ["Judge", "Tries", "normalised"]
 
 _MOST_CASES = 512
 _MOST_BYTES = 4 << 20
@@ -76,6 +76,34 @@ class _Answer:
 
     departures: tuple[Departure | None, ...]
     num_judged: int
+
+
+class Tries(Protocol):
+    """Something that cases can be tried with."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the cases are of."""
+
+    @property
+    def num_tried(self) -> int:
+        """Candidates run so far."""
+
+    def may_be_tried(self, case: Case) -> bool:
+        """Whether the subject promises anything about a case."""
+
+    def all(self, cases: Sequence[Case]) -> list[Departure | None]:
+        """The departure of each case."""
+
+    def first(
+        self,
+        cases: Iterable[Case],
+        accept: Callable[[Departure], bool],
+        *,
+        careful: bool = False,
+        rejected: set[Case] | None = None,
+    ) -> tuple[Case, Departure] | None:
+        """The first case, in order, whose departure is accepted."""
 
 
 class Judge:

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from crosslane.compare import Departure
 from crosslane.findings.case import Case
-from crosslane.findings.judge import Judge, normalised
+from crosslane.findings.judge import Tries, normalised
 from crosslane.findings.size import measure
-from crosslane.findings.steps import STEPS
+from crosslane.findings.steps import STEPS, Step
 from crosslane.wire import Buffer, Status, Symptom, Verdict
 
 __all__ = ["Shrunk", "ends_process", "kind_of_answer", "same_symptom", "shrink"]
@@ -83,7 +83,9 @@ class _Budget:
         return self._accept(departure)
 
 
-def shrink(judge: Judge, case: Case, departure: Departure, accept: Accept | None = None) -> Shrunk:
+def shrink(
+    judge: Tries, case: Case, departure: Departure, accept: Accept | None = None, *, steps: Sequence[Step] = STEPS
+) -> Shrunk:
     """Shrink an unsealed case that departs as ``departure``; goes through all steps until none helps any more."""
     budget = _Budget(accept or same_symptom(departure))
     before = judge.num_tried
@@ -91,7 +93,7 @@ def shrink(judge: Judge, case: Case, departure: Departure, accept: Accept | None
     progress = True
     while progress:
         progress = False
-        for step in STEPS:
+        for step in steps:
             while budget.num_hung < _MOST_HANGS:
                 candidates = _smaller(step(case, judge.manifest), case, judge, rejected)
                 found = judge.first(candidates, budget, careful=ends_process(departure), rejected=rejected)
@@ -102,7 +104,7 @@ def shrink(judge: Judge, case: Case, departure: Departure, accept: Accept | None
     return Shrunk(case, departure, judge.num_tried - before)
 
 
-def _smaller(candidates: Iterator[Case], case: Case, judge: Judge, rejected: set[Case]) -> Iterator[Case]:
+def _smaller(candidates: Iterator[Case], case: Case, judge: Tries, rejected: set[Case]) -> Iterator[Case]:
     """Just the candidates that are smaller, in their canonical form, none twice."""
     size = measure(case)
     seen: set[Case] = set()

@@ -25,6 +25,7 @@ def measure(case: Case) -> Measure:
     ops = case.operations
     held = b"".join(item.data for item in ops)
     return (
+        len(case.neighbours),
         case.num_messages,
         len(ops),
         sum(item.kind is OpKind.AAD for item in ops),
@@ -41,4 +42,5 @@ def measure(case: Case) -> Measure:
         int.from_bytes(held).bit_count(),
         tuple(item.in_len for item in ops),
         held,
+        *(measure(item) for item in case.neighbours),
     )

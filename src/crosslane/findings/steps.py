@@ -10,7 +10,7 @@ from crosslane.findings.case import Case, Operation, Place
 from crosslane.manifest import Manifest
 from crosslane.wire import Edge, Flag, OpKind
 
-__all__ = ["STEPS", "is_counter", "segments", "with_counter"]
+__all__ = ["STEPS", "Step", "is_counter", "segments", "with_counter"]
 
 Step = Callable[[Case, Manifest], Iterator[Case]]
 
