@@ -29,7 +29,7 @@ from crosslane.seal import finished_batch
 from crosslane.solve import Ask
 from crosslane.wire import Batch, Results, Watch
 
-__all__ = ["Replay", "find_manifest", "replay"]
+__all__ = ["Replay", "find_manifest", "judges_of", "replay"]
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,16 @@ def _replays(plan: AlgorithmPlan, batch: Batch) -> Iterator[Replay]:
 
 def _judges(plan: AlgorithmPlan, batch: Batch, reference: Results) -> Iterator[Replay]:
     """What the Python reference and libraries say of generic's answers, where generic's own cell is asked."""
-    samples = list(take_samples(0, batch, reference))
-    if not samples or plan.bounded or not any(cell.station == plan.oracle for cell in plan.cells):
+    if plan.bounded or not any(cell.station == plan.oracle for cell in plan.cells):
+        return
+    for name, agreed, text in judges_of(plan, batch, reference):
+        yield Replay(f"generic by {name}", agreed=agreed, text=text)
+
+
+def judges_of(plan: AlgorithmPlan, batch: Batch, answered: Results) -> Iterator[tuple[str, bool, str]]:
+    """Each judge in Python that can say something of the answers to a batch: name, whether it agrees, a sentence."""
+    samples = list(take_samples(0, batch, answered))
+    if not samples:
         return
     wrong = judge_samples(load_reference(plan.reference), samples, plan.manifest.block_len, _asking(plan.blocks))
     verdicts = [OracleVerdict("the Python reference", samples, tuple(wrong))]
@@ -131,4 +139,4 @@ def _judges(plan: AlgorithmPlan, batch: Batch, reference: Results) -> Iterator[R
     for verdict in verdicts:
         if verdict.judged:
             text = verdict.wrong[0][1] if verdict.wrong else f"agrees on {len(verdict.judged)} messages"
-            yield Replay(f"generic by {verdict.name}", agreed=not verdict.wrong, text=text)
+            yield verdict.name, not verdict.wrong, text

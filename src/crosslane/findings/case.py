@@ -11,7 +11,7 @@ import numpy as np
 from crosslane.generate import output_lens
 from crosslane.wire import CASE, OP, Batch, Edge, Flag, OpKind
 
-__all__ = ["Case", "Operation", "Place", "batch_of", "case_of"]
+__all__ = ["Case", "Operation", "Place", "batch_of", "case_of", "whole_batch"]
 
 _NO_FLAG = Flag(0)
 
@@ -67,7 +67,10 @@ class Operation:
 
 @dataclass(frozen=True)
 class Case:
-    """One session of an algorithm. ``policy`` is a bit set, ``tag_len`` is in bytes."""
+    """One session of an algorithm. ``policy`` is a bit set, ``tag_len`` is in bytes.
+
+    ``neighbours`` are the sessions, none with neighbours of its own, that run before it in the same process.
+    """
 
     algorithm: str
     operations: tuple[Operation, ...]
@@ -75,6 +78,12 @@ class Case:
     policy: int = 0
     tag_len: int = 0
     ctx_edge: Edge = Edge.MIDDLE
+    neighbours: tuple[Case, ...] = ()
+
+    @property
+    def sessions(self) -> tuple[Case, ...]:
+        """The neighbours and then the case itself, each by itself."""
+        return (*self.neighbours, replace(self, neighbours=())) if self.neighbours else (self,)
 
     @property
     def num_messages(self) -> int:
@@ -119,8 +128,13 @@ def _operation(batch: Batch, at: int, out_len: int) -> Operation:
     )
 
 
+def whole_batch(case: Case) -> Batch:
+    """A batch of a case behind its neighbours: it is the last one."""
+    return batch_of(case.sessions)
+
+
 def batch_of(cases: Sequence[Case]) -> Batch:
-    """A batch of these cases in their order, which must be of one algorithm."""
+    """A batch of these cases in their order, which must be of one algorithm, without their neighbours."""
     records = np.zeros(len(cases), CASE)
     rows: list[tuple[int, ...]] = []
     blob, out_len = bytearray(), 0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -20,11 +20,12 @@ from crosslane.client import SharedMemory
 from crosslane.compare import Departure, compare
 from crosslane.execute import CAPACITY, Executor, Station
 from crosslane.findings.case import Case, Operation, batch_of
+from crosslane.findings.domain import may_be_tried
 from crosslane.manifest import Manifest
 from crosslane.seal import finished_batch
-from crosslane.wire import Batch, Flag, OpKind, Results, Verdict, Watch, displacement
+from crosslane.wire import Batch, Flag, OpKind, Results, Status, Verdict, Watch, displacement
 
-__all__ = ["Judge", "normalised"]
+__all__ = ["Judge", "Tries", "normalised"]
 
 _MOST_CASES = 512
 _MOST_BYTES = 4 << 20
@@ -95,12 +96,49 @@ class _Answer:
     num_judged: int
 
 
+class Tries(Protocol):
+    """Something that cases can be tried with."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the cases are of."""
+
+    @property
+    def num_tried(self) -> int:
+        """Candidates run so far."""
+
+    def may_be_tried(self, case: Case) -> bool:
+        """Whether the subject promises anything about a case."""
+
+    def all(self, cases: Sequence[Case]) -> list[Departure | None]:
+        """The departure of each case."""
+
+    def first(
+        self,
+        cases: Iterable[Case],
+        accept: Callable[[Departure], bool],
+        *,
+        careful: bool = False,
+        rejected: set[Case] | None = None,
+    ) -> tuple[Case, Departure] | None:
+        """The first case, in order, whose departure is accepted."""
+
+
 class Judge:
     """An oracle and a subject that live as long as cases are tried. Use as a context manager."""
 
-    def __init__(self, manifest: Manifest, oracle: Station, subject: Station, *, watch: Watch = Watch.ALL) -> None:
-        """Nothing is started before the first case."""
+    def __init__(
+        self,
+        manifest: Manifest,
+        oracle: Station,
+        subject: Station,
+        *,
+        bounded: bool = False,
+        watch: Watch = Watch.ALL,
+    ) -> None:
+        """Nothing is started before the first case. ``bounded``: the manifest keeps to a provider's domain."""
         self.manifest = manifest
+        self._bounded = bounded
         self._memory = SharedMemory("crosslane-batch", CAPACITY, sealed=True)
         self._oracle = Executor(oracle, self._memory, watch=Watch(0))
         self._blocks = Executor(oracle.blocks, self._memory, watch=Watch(0))
@@ -140,18 +178,20 @@ class Judge:
         return tuple(item for item in found.departures if item.case < count)
 
     def sealed(self, cases: Sequence[Case]) -> list[Case]:
-        """The cases as they run: authentic ciphertext where an AEAD decrypts."""
+        """The cases as they run: authentic ciphertext where an AEAD decrypts; what is refused stays as it is."""
         wanted = [i for i, case in enumerate(cases) if self.manifest.is_aead and case.decrypting]
         done = list(cases)
         if not wanted:
             return done
         plain = [_encrypting(cases[i]) for i in wanted]
-        out = self.encrypt(batch_of(plain)).out.tobytes()
+        answered = self.encrypt(batch_of(plain))
+        out, statuses = answered.out.tobytes(), iter(answered.statuses.tolist())
         at = 0
         for i, item in zip(wanted, plain, strict=True):
             pieces = []
             for operation, original in zip(item.operations, cases[i].operations, strict=True):
-                pieces.append(_with_answer(original, out[at : at + operation.out_len]))
+                answer = out[at : at + operation.out_len]
+                pieces.append(_with_answer(original, answer) if next(statuses) == Status.OK else original)
                 at += operation.out_len
             done[i] = cases[i].with_operations(pieces)
         return done
@@ -197,15 +237,21 @@ class Judge:
         """The departure of one case, if it departs."""
         return self.judge([case]).departures[0]
 
+    def may_be_tried(self, case: Case) -> bool:
+        """Whether a case in its normal form is one that the subject promises anything about."""
+        return may_be_tried(case, self.manifest, bounded=self._bounded)
+
     def all(self, cases: Sequence[Case]) -> list[Departure | None]:
-        """The departure of each case, however many end their process."""
+        """The departure of each case, however many end their process; None where a case may not be tried."""
+        asked = [i for i, case in enumerate(cases) if self.may_be_tried(case)]
         found: list[Departure | None] = []
-        while len(found) < len(cases):
-            answer = self.judge(cases[len(found) : len(found) + _MOST_CASES])
+        while len(found) < len(asked):
+            answer = self.judge([cases[i] for i in asked[len(found) : len(found) + _MOST_CASES]])
             if not answer.num_judged:
                 break
             found += answer.departures[: answer.num_judged]
-        return found + [None] * (len(cases) - len(found))
+        by_case = dict(zip(asked, found, strict=False))
+        return [by_case.get(i) for i in range(len(cases))]
 
     def first(
         self,
