@@ -2,11 +2,10 @@
  *
  * CAST-128 (RFC 2144, whose section numbers these are) with AVX, 16 blocks side by side.
  *
- * Four blocks make a chunk: one register holds their left halves, one their right halves. Masking and rotating are
- * vector instructions. I then goes to two general registers, from which the indices are taken byte by byte; what they
- * address is loaded straight into lanes, so that the joining of the four S-boxes is vector instructions again. One
- * round of a chunk is one long chain, hence four chunks side by side where there are 16 blocks. With fewer there is
- * one chunk at a time, and with less than four blocks plain C.
+ * Four blocks make a chunk: one register holds their left halves, one their right halves. Masking, rotating and joining
+ * what the S-boxes give are vector instructions; indices are taken byte by byte in general registers, and what they
+ * address is loaded straight into lanes (cast5_rounds.S). 16 blocks go as four chunks side by side, fewer as one chunk
+ * at a time, and less than four blocks in plain C.
  *
  * Tables are addressed by data: not constant-time. */
 #include <immintrin.h>
@@ -28,12 +27,19 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* 2.1: round i has the masking key mask[i] and the rotation key turn[i]. */
+/* 2.1: round i has the masking key mask[i] and the rotation key left[i]; right[i] is what a shift to the right needs to
+ * complete the rotation. cast5_rounds.S knows this layout, and looks one round ahead of the first and the last. */
 struct cast5_ctx {
-    uint32_t mask[MAX_ROUNDS];
-    uint32_t turn[MAX_ROUNDS];
     uint32_t num_rounds; /* 12 or 16 */
+    uint32_t mask[MAX_ROUNDS];
+    uint32_t left[MAX_ROUNDS];
+    uint32_t right[MAX_ROUNDS];
+    uint32_t looked_at; /* 0 */
 };
+
+_Static_assert(offsetof(struct cast5_ctx, mask) == 4 && offsetof(struct cast5_ctx, left) == 4 + 64 &&
+                   offsetof(struct cast5_ctx, right) == 4 + 128 && sizeof(struct cast5_ctx) == 4 + 192 + 4,
+               "the layout that cast5_rounds.S knows");
 
 /* 2.2: the three round functions. */
 enum type { TYPE_1, TYPE_2, TYPE_3 };
@@ -93,10 +99,12 @@ static int setkey(void *context, const uint8_t *key, size_t key_len, uint32_t po
     memcpy(x, key, key_len);
     ctx->num_rounds = key_len <= SHORT_KEY_LEN ? 12 : 16;
     sixteen_subkeys(ctx->mask, x);
-    sixteen_subkeys(ctx->turn, x);
+    sixteen_subkeys(ctx->left, x);
     for (unsigned i = 0; i < MAX_ROUNDS; i++) {
-        ctx->turn[i] &= 31u; /* 2.4.1 */
+        ctx->left[i] &= 31u; /* 2.4.1 */
+        ctx->right[i] = 32 - ctx->left[i];
     }
+    ctx->looked_at = 0;
     return SUBJECT_OK;
 }
 
@@ -107,7 +115,7 @@ ALWAYS_INLINE uint32_t f(enum type type, uint32_t d, const struct cast5_ctx *ctx
     uint32_t v = type == TYPE_1 ? ctx->mask[i] + d : type == TYPE_2 ? ctx->mask[i] ^ d : ctx->mask[i] - d;
     uint32_t a, b, c;
 
-    v = rotl32(v, ctx->turn[i]);
+    v = rotl32(v, ctx->left[i]);
     a = S1[v >> 24];
     b = S2[(uint8_t)(v >> 16)];
     c = S3[(uint8_t)(v >> 8)];
@@ -185,131 +193,6 @@ ALWAYS_INLINE void store(uint8_t *p, __m128i v)
     _mm_storeu_si128((__m128i *)(void *)p, v);
 }
 
-ALWAYS_INLINE __m128i lane_0(uint32_t v)
-{
-    return _mm_cvtsi32_si128((int)v);
-}
-
-/* In a, b, c or d an instruction each takes out the lowest byte and the one above it; the next two come down by a
- * shift, which the compiler must not turn into four shifts of the whole. */
-#define IN_BYTE_REGISTER(v) __asm__("" : "+Q"(v))
-#define NEXT_BYTES(v)        \
-    do {                     \
-        (v) >>= 16;          \
-        IN_BYTE_REGISTER(v); \
-    } while (0)
-#define LOW(v) ((uint8_t)(v))
-#define HIGH(v) ((uint8_t)((v) >> 8))
-#define INSERT(v, word, lane) _mm_insert_epi32((v), (int)(word), (lane))
-
-struct boxes {
-    __m128i s1, s2, s3, s4;
-};
-
-/* The S-boxes on the bytes Ia to Id of four words. */
-ALWAYS_INLINE struct boxes look_up(__m128i v)
-{
-    uint64_t first = (uint64_t)_mm_cvtsi128_si64(v);
-    uint64_t second = (uint64_t)_mm_extract_epi64(v, 1);
-    struct boxes out;
-
-    IN_BYTE_REGISTER(first);
-    IN_BYTE_REGISTER(second);
-    out.s4 = lane_0(S4[LOW(first)]);
-    out.s3 = lane_0(S3[HIGH(first)]);
-    NEXT_BYTES(first);
-    out.s2 = lane_0(S2[LOW(first)]);
-    out.s1 = lane_0(S1[HIGH(first)]);
-    NEXT_BYTES(first);
-    out.s4 = INSERT(out.s4, S4[LOW(first)], 1);
-    out.s3 = INSERT(out.s3, S3[HIGH(first)], 1);
-    NEXT_BYTES(first);
-    out.s2 = INSERT(out.s2, S2[LOW(first)], 1);
-    out.s1 = INSERT(out.s1, S1[HIGH(first)], 1);
-    out.s4 = INSERT(out.s4, S4[LOW(second)], 2);
-    out.s3 = INSERT(out.s3, S3[HIGH(second)], 2);
-    NEXT_BYTES(second);
-    out.s2 = INSERT(out.s2, S2[LOW(second)], 2);
-    out.s1 = INSERT(out.s1, S1[HIGH(second)], 2);
-    NEXT_BYTES(second);
-    out.s4 = INSERT(out.s4, S4[LOW(second)], 3);
-    out.s3 = INSERT(out.s3, S3[HIGH(second)], 3);
-    NEXT_BYTES(second);
-    out.s2 = INSERT(out.s2, S2[LOW(second)], 3);
-    out.s1 = INSERT(out.s1, S1[HIGH(second)], 3);
-    return out;
-}
-
-/* Kmi in every lane; the counts of the two shifts that make up the rotation by Kri. */
-struct round_key {
-    __m128i mask, left, right;
-};
-
-ALWAYS_INLINE __m128i f_chunk(enum type type, __m128i d, struct round_key k)
-{
-    __m128i v = type == TYPE_1   ? _mm_add_epi32(k.mask, d)
-                : type == TYPE_2 ? _mm_xor_si128(k.mask, d)
-                                 : _mm_sub_epi32(k.mask, d);
-    struct boxes s = look_up(_mm_or_si128(_mm_sll_epi32(v, k.left), _mm_srl_epi32(v, k.right)));
-
-    switch (type) {
-    case TYPE_1: return _mm_add_epi32(_mm_sub_epi32(_mm_xor_si128(s.s1, s.s2), s.s3), s.s4);
-    case TYPE_2: return _mm_xor_si128(_mm_add_epi32(_mm_sub_epi32(s.s1, s.s2), s.s3), s.s4);
-    default: return _mm_sub_epi32(_mm_xor_si128(_mm_add_epi32(s.s1, s.s2), s.s3), s.s4);
-    }
-}
-
-/* to ^= f(from) in round i. A shift by 32, where Kri is 0, gives zeros, which is right. */
-ALWAYS_INLINE void one_round(enum type type, const struct cast5_ctx *ctx, unsigned i, __m128i *to, const __m128i *from,
-                             unsigned chunks)
-{
-    struct round_key k;
-
-    k.mask = _mm_set1_epi32((int)ctx->mask[i]);
-    k.left = lane_0(ctx->turn[i]);
-    k.right = _mm_sub_epi32(lane_0(32), k.left);
-    to[0] = _mm_xor_si128(to[0], f_chunk(type, from[0], k));
-    if (chunks == WIDE) {
-        to[1] = _mm_xor_si128(to[1], f_chunk(type, from[1], k));
-        to[2] = _mm_xor_si128(to[2], f_chunk(type, from[2], k));
-        to[3] = _mm_xor_si128(to[3], f_chunk(type, from[3], k));
-    }
-}
-
-/* Types repeat after three rounds and halves after two: six rounds make a loop, and 16 rounds are 6 + 6 + 4. */
-ALWAYS_INLINE void encrypt_rounds(const struct cast5_ctx *ctx, __m128i *l, __m128i *r, unsigned chunks)
-{
-    for (unsigned i = 0;; i += 6) {
-        one_round(TYPE_1, ctx, i, l, r, chunks);
-        one_round(TYPE_2, ctx, i + 1, r, l, chunks);
-        one_round(TYPE_3, ctx, i + 2, l, r, chunks);
-        one_round(TYPE_1, ctx, i + 3, r, l, chunks);
-        if (i + 4 == MAX_ROUNDS) {
-            return;
-        }
-        one_round(TYPE_2, ctx, i + 4, l, r, chunks);
-        one_round(TYPE_3, ctx, i + 5, r, l, chunks);
-        if (i + 6 == ctx->num_rounds) {
-            return;
-        }
-    }
-}
-
-/* The same in reverse: 16 rounds are 4 + 6 + 6. i is the round above the six. */
-ALWAYS_INLINE void decrypt_rounds(const struct cast5_ctx *ctx, __m128i *l, __m128i *r, unsigned chunks)
-{
-    for (unsigned i = ctx->num_rounds == MAX_ROUNDS ? 18 : 12; i > 0; i -= 6) {
-        if (i <= 12) {
-            one_round(TYPE_3, ctx, i - 1, r, l, chunks);
-            one_round(TYPE_2, ctx, i - 2, l, r, chunks);
-        }
-        one_round(TYPE_1, ctx, i - 3, r, l, chunks);
-        one_round(TYPE_3, ctx, i - 4, l, r, chunks);
-        one_round(TYPE_2, ctx, i - 5, r, l, chunks);
-        one_round(TYPE_1, ctx, i - 6, l, r, chunks);
-    }
-}
-
 /* Big-endian words from or to the host's. */
 ALWAYS_INLINE __m128i swap_words(__m128i v)
 {
@@ -320,63 +203,29 @@ ALWAYS_INLINE __m128i swap_words(__m128i v)
 #define ODD_WORDS 0xdd
 #define SELECT_WORDS(a, b, which) _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(a), _mm_castsi128_ps(b), (which)))
 
-/* The first and the second words of each chunk's four blocks. */
-ALWAYS_INLINE void halves_from_pairs(__m128i *first, __m128i *second, const __m128i *pairs, unsigned chunks)
+typedef void rounds_fn(const struct cast5_ctx *ctx, __m128i *halves, const uint32_t *const boxes[4]);
+
+rounds_fn cast5_rounds_encrypt_16, cast5_rounds_decrypt_16, cast5_rounds_encrypt_4, cast5_rounds_decrypt_4;
+
+static const uint32_t *const boxes[4] = {S1, S2, S3, S4};
+
+/* All rounds of some chunks, given as pairs of blocks. 2: each round changes the half that the one before did not, the
+ * first one the first half, and the halves come out exchanged; decrypting, too. */
+ALWAYS_INLINE void crypt_chunks(const struct cast5_ctx *ctx, __m128i *pairs, size_t chunks, rounds_fn *rounds)
 {
-    for (unsigned i = 0; i < chunks; i++) {
+    __m128i halves[2 * WIDE];
+
+    for (size_t i = 0; i < chunks; i++) {
         __m128i a = swap_words(pairs[2 * i]);
         __m128i b = swap_words(pairs[2 * i + 1]);
-        first[i] = SELECT_WORDS(a, b, EVEN_WORDS);
-        second[i] = SELECT_WORDS(a, b, ODD_WORDS);
+        halves[i] = SELECT_WORDS(a, b, EVEN_WORDS);
+        halves[chunks + i] = SELECT_WORDS(a, b, ODD_WORDS);
     }
-}
-
-ALWAYS_INLINE void halves_to_pairs(__m128i *pairs, const __m128i *first, const __m128i *second, unsigned chunks)
-{
-    for (unsigned i = 0; i < chunks; i++) {
-        pairs[2 * i] = swap_words(_mm_unpacklo_epi32(first[i], second[i]));
-        pairs[2 * i + 1] = swap_words(_mm_unpackhi_epi32(first[i], second[i]));
+    rounds(ctx, halves, boxes);
+    for (size_t i = 0; i < chunks; i++) {
+        pairs[2 * i] = swap_words(_mm_unpacklo_epi32(halves[chunks + i], halves[i]));
+        pairs[2 * i + 1] = swap_words(_mm_unpackhi_epi32(halves[chunks + i], halves[i]));
     }
-}
-
-static void encrypt_16(const struct cast5_ctx *ctx, __m128i pairs[WAYS / 2])
-{
-    __m128i l[WIDE], r[WIDE];
-
-    SUBJECT_PATH("16way");
-    halves_from_pairs(l, r, pairs, WIDE);
-    encrypt_rounds(ctx, l, r, WIDE);
-    halves_to_pairs(pairs, r, l, WIDE);
-}
-
-static void encrypt_4(const struct cast5_ctx *ctx, __m128i pairs[CHUNK / 2])
-{
-    __m128i l[1], r[1];
-
-    SUBJECT_PATH("4way");
-    halves_from_pairs(l, r, pairs, 1);
-    encrypt_rounds(ctx, l, r, 1);
-    halves_to_pairs(pairs, r, l, 1);
-}
-
-static void decrypt_16(const struct cast5_ctx *ctx, __m128i pairs[WAYS / 2])
-{
-    __m128i l[WIDE], r[WIDE];
-
-    SUBJECT_PATH("16way");
-    halves_from_pairs(r, l, pairs, WIDE);
-    decrypt_rounds(ctx, l, r, WIDE);
-    halves_to_pairs(pairs, l, r, WIDE);
-}
-
-static void decrypt_4(const struct cast5_ctx *ctx, __m128i pairs[CHUNK / 2])
-{
-    __m128i l[1], r[1];
-
-    SUBJECT_PATH("4way");
-    halves_from_pairs(r, l, pairs, 1);
-    decrypt_rounds(ctx, l, r, 1);
-    halves_to_pairs(pairs, l, r, 1);
 }
 
 /* How many pairs of blocks go next side by side: those of 16 blocks, of 4, or none. */
@@ -385,21 +234,25 @@ ALWAYS_INLINE size_t next_pairs(size_t num_blocks)
     return num_blocks >= WAYS ? WAYS / 2 : num_blocks >= CHUNK ? CHUNK / 2 : 0;
 }
 
-ALWAYS_INLINE void encrypt_pairs(const struct cast5_ctx *ctx, __m128i *pairs, size_t num_pairs)
+static void encrypt_pairs(const struct cast5_ctx *ctx, __m128i *pairs, size_t num_pairs)
 {
     if (num_pairs == WAYS / 2) {
-        encrypt_16(ctx, pairs);
+        SUBJECT_PATH("16way");
+        crypt_chunks(ctx, pairs, WIDE, cast5_rounds_encrypt_16);
     } else {
-        encrypt_4(ctx, pairs);
+        SUBJECT_PATH("4way");
+        crypt_chunks(ctx, pairs, 1, cast5_rounds_encrypt_4);
     }
 }
 
-ALWAYS_INLINE void decrypt_pairs(const struct cast5_ctx *ctx, __m128i *pairs, size_t num_pairs)
+static void decrypt_pairs(const struct cast5_ctx *ctx, __m128i *pairs, size_t num_pairs)
 {
     if (num_pairs == WAYS / 2) {
-        decrypt_16(ctx, pairs);
+        SUBJECT_PATH("16way");
+        crypt_chunks(ctx, pairs, WIDE, cast5_rounds_decrypt_16);
     } else {
-        decrypt_4(ctx, pairs);
+        SUBJECT_PATH("4way");
+        crypt_chunks(ctx, pairs, 1, cast5_rounds_decrypt_4);
     }
 }
 
