@@ -13,8 +13,8 @@
  * a core that looks far ahead does not do so by itself, since the waiting instructions fill its queues. */
     .set NUM_ROUNDS, 0
     .set MASK, 4           /* Kmi */
-    .set LEFT, MASK + 64   /* Kri */
-    .set RIGHT, LEFT + 64  /* 32 - Kri */
+    .set LEFT, MASK + 64   /* Kri + 16 modulo 32: turns Ia and Ib into the low half */
+    .set RIGHT, LEFT + 64  /* 32 - LEFT */
 
 /* xmm0 to xmm7: halves. xmm8 to xmm10: the round's key. xmm11 to xmm14: what S1 to S4 gave. rax rbx, rcx rdx: the words
  * of a chunk. r8 to r11: S1 to S4. rbp: the mask of the next round; r12d: rounds to go. */
@@ -27,7 +27,7 @@
     add     $\step, %rbp
 .endm
 
-/* I of four blocks (2.2), two words to a general register. A shift by 32, where Kri is 0, gives zeros, which is right. */
+/* I of four blocks (2.2), two words to a general register. A shift by 32, where LEFT is 0, gives zeros, which is right. */
 .macro begin type, from, w01, w23
     .if \type == 1
     vpaddd  \from, %xmm8, %xmm15
@@ -52,26 +52,26 @@
 .macro insert lane, word
     indices \word
     shr     $16, %r\word\()x
-    vpinsrd $\lane, (%r11,%rdi,4), %xmm14, %xmm14
-    vpinsrd $\lane, (%r10,%rsi,4), %xmm13, %xmm13
+    vpinsrd $\lane, (%r9,%rdi,4), %xmm12, %xmm12
+    vpinsrd $\lane, (%r8,%rsi,4), %xmm11, %xmm11
     indices \word
     .if \lane == 2
     shr     $16, %r\word\()x
     .endif
-    vpinsrd $\lane, (%r9,%rdi,4), %xmm12, %xmm12
-    vpinsrd $\lane, (%r8,%rsi,4), %xmm11, %xmm11
+    vpinsrd $\lane, (%r11,%rdi,4), %xmm14, %xmm14
+    vpinsrd $\lane, (%r10,%rsi,4), %xmm13, %xmm13
 .endm
 
 /* to ^= f, with the four S-boxes joined as the type says (2.2). */
 .macro finish type, to, w01, w23
     indices \w01
     shr     $16, %r\w01\()x
-    vmovd   (%r11,%rdi,4), %xmm14
-    vmovd   (%r10,%rsi,4), %xmm13
-    indices \w01
-    shr     $16, %r\w01\()x
     vmovd   (%r9,%rdi,4), %xmm12
     vmovd   (%r8,%rsi,4), %xmm11
+    indices \w01
+    shr     $16, %r\w01\()x
+    vmovd   (%r11,%rdi,4), %xmm14
+    vmovd   (%r10,%rsi,4), %xmm13
     insert  1, \w01
     insert  2, \w23
     insert  3, \w23
@@ -261,3 +261,5 @@ cast5_rounds_encrypt_4:
 cast5_rounds_decrypt_4:
     decrypt 4
     .size cast5_rounds_decrypt_4, . - cast5_rounds_decrypt_4
+
+    .section .note.GNU-stack, "", @progbits

@@ -27,8 +27,10 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* 2.1: round i has the masking key mask[i] and the rotation key left[i]; right[i] is what a shift to the right needs to
- * complete the rotation. cast5_rounds.S knows this layout, and looks one round ahead of the first and the last. */
+/* 2.1: round i has the masking key mask[i] and a rotation key. left[i] turns the word by 16 bits more than that: Ia and
+ * Ib, which are joined first, then lie in the low half, where an instruction each takes them out. right[i] is what a
+ * shift to the right needs to complete the turn. cast5_rounds.S knows this layout, and looks one round ahead of the
+ * first and the last. */
 struct cast5_ctx {
     uint32_t num_rounds; /* 12 or 16 */
     uint32_t mask[MAX_ROUNDS];
@@ -101,84 +103,103 @@ static int setkey(void *context, const uint8_t *key, size_t key_len, uint32_t po
     sixteen_subkeys(ctx->mask, x);
     sixteen_subkeys(ctx->left, x);
     for (unsigned i = 0; i < MAX_ROUNDS; i++) {
-        ctx->left[i] &= 31u; /* 2.4.1 */
+        ctx->left[i] = (ctx->left[i] + 16) & 31u; /* 2.4.1: of Kri five bits count */
         ctx->right[i] = 32 - ctx->left[i];
     }
     ctx->looked_at = 0;
     return SUBJECT_OK;
 }
 
+ALWAYS_INLINE uint64_t load_block(const uint8_t *p)
+{
+    uint64_t v;
+    memcpy(&v, p, BLOCK_LEN);
+    return v;
+}
+
+ALWAYS_INLINE void store_block(uint8_t *p, uint64_t v)
+{
+    memcpy(p, &v, BLOCK_LEN);
+}
+
+/* What big-endian words stand in a block, first in the upper half; and back. */
+ALWAYS_INLINE uint64_t swap_block(uint64_t v)
+{
+    return __builtin_bswap64(v);
+}
+
 /* One block at a time. */
 
-ALWAYS_INLINE uint32_t f(enum type type, uint32_t d, const struct cast5_ctx *ctx, unsigned i)
+/* to ^ f(from) in round i. Nothing but the chain through a and b has to wait for them. */
+ALWAYS_INLINE uint32_t one_round(enum type type, uint32_t to, uint32_t from, const struct cast5_ctx *ctx, unsigned i)
 {
-    uint32_t v = type == TYPE_1 ? ctx->mask[i] + d : type == TYPE_2 ? ctx->mask[i] ^ d : ctx->mask[i] - d;
-    uint32_t a, b, c;
+    uint32_t mask = ctx->mask[i];
+    uint32_t v = rotl32(type == TYPE_1 ? mask + from : type == TYPE_2 ? mask ^ from : mask - from, ctx->left[i]);
+    size_t a = (uint8_t)(v >> 8), b = (uint8_t)v, c = v >> 24, d = (uint8_t)(v >> 16);
 
-    v = rotl32(v, ctx->left[i]);
-    a = S1[v >> 24];
-    b = S2[(uint8_t)(v >> 16)];
-    c = S3[(uint8_t)(v >> 8)];
-    d = S4[(uint8_t)v];
-    return type == TYPE_1 ? ((a ^ b) - c) + d : type == TYPE_2 ? ((a - b) + c) ^ d : ((a + b) ^ c) - d;
+    switch (type) {
+    case TYPE_1: return to ^ (((S1[a] ^ S2[b]) - S3[c]) + S4[d]);
+    case TYPE_2: return (to ^ S4[d]) ^ ((S1[a] - S2[b]) + S3[c]);
+    default: return to ^ (((S1[a] + S2[b]) ^ S3[c]) - S4[d]);
+    }
 }
 
 /* 2: the halves l and r take the part of Ri in turn, and come out exchanged. */
 static void encrypt_block(const struct cast5_ctx *ctx, uint8_t *dst, const uint8_t *src)
 {
-    uint32_t l = load_be32(src);
-    uint32_t r = load_be32(src + 4);
+    uint64_t block = swap_block(load_block(src));
+    uint32_t l = (uint32_t)(block >> 32);
+    uint32_t r = (uint32_t)block;
 
     SUBJECT_PATH("block");
-    l ^= f(TYPE_1, r, ctx, 0);
-    r ^= f(TYPE_2, l, ctx, 1);
-    l ^= f(TYPE_3, r, ctx, 2);
-    r ^= f(TYPE_1, l, ctx, 3);
-    l ^= f(TYPE_2, r, ctx, 4);
-    r ^= f(TYPE_3, l, ctx, 5);
-    l ^= f(TYPE_1, r, ctx, 6);
-    r ^= f(TYPE_2, l, ctx, 7);
-    l ^= f(TYPE_3, r, ctx, 8);
-    r ^= f(TYPE_1, l, ctx, 9);
-    l ^= f(TYPE_2, r, ctx, 10);
-    r ^= f(TYPE_3, l, ctx, 11);
+    l = one_round(TYPE_1, l, r, ctx, 0);
+    r = one_round(TYPE_2, r, l, ctx, 1);
+    l = one_round(TYPE_3, l, r, ctx, 2);
+    r = one_round(TYPE_1, r, l, ctx, 3);
+    l = one_round(TYPE_2, l, r, ctx, 4);
+    r = one_round(TYPE_3, r, l, ctx, 5);
+    l = one_round(TYPE_1, l, r, ctx, 6);
+    r = one_round(TYPE_2, r, l, ctx, 7);
+    l = one_round(TYPE_3, l, r, ctx, 8);
+    r = one_round(TYPE_1, r, l, ctx, 9);
+    l = one_round(TYPE_2, l, r, ctx, 10);
+    r = one_round(TYPE_3, r, l, ctx, 11);
     if (ctx->num_rounds == 16) {
-        l ^= f(TYPE_1, r, ctx, 12);
-        r ^= f(TYPE_2, l, ctx, 13);
-        l ^= f(TYPE_3, r, ctx, 14);
-        r ^= f(TYPE_1, l, ctx, 15);
+        l = one_round(TYPE_1, l, r, ctx, 12);
+        r = one_round(TYPE_2, r, l, ctx, 13);
+        l = one_round(TYPE_3, l, r, ctx, 14);
+        r = one_round(TYPE_1, r, l, ctx, 15);
     }
-    store_be32(dst, r);
-    store_be32(dst + 4, l);
+    store_block(dst, swap_block(((uint64_t)r << 32) | l));
 }
 
 /* 2: the same rounds in reverse order. */
 static void decrypt_block(const struct cast5_ctx *ctx, uint8_t *dst, const uint8_t *src)
 {
-    uint32_t r = load_be32(src);
-    uint32_t l = load_be32(src + 4);
+    uint64_t block = swap_block(load_block(src));
+    uint32_t r = (uint32_t)(block >> 32);
+    uint32_t l = (uint32_t)block;
 
     SUBJECT_PATH("block");
     if (ctx->num_rounds == 16) {
-        r ^= f(TYPE_1, l, ctx, 15);
-        l ^= f(TYPE_3, r, ctx, 14);
-        r ^= f(TYPE_2, l, ctx, 13);
-        l ^= f(TYPE_1, r, ctx, 12);
+        r = one_round(TYPE_1, r, l, ctx, 15);
+        l = one_round(TYPE_3, l, r, ctx, 14);
+        r = one_round(TYPE_2, r, l, ctx, 13);
+        l = one_round(TYPE_1, l, r, ctx, 12);
     }
-    r ^= f(TYPE_3, l, ctx, 11);
-    l ^= f(TYPE_2, r, ctx, 10);
-    r ^= f(TYPE_1, l, ctx, 9);
-    l ^= f(TYPE_3, r, ctx, 8);
-    r ^= f(TYPE_2, l, ctx, 7);
-    l ^= f(TYPE_1, r, ctx, 6);
-    r ^= f(TYPE_3, l, ctx, 5);
-    l ^= f(TYPE_2, r, ctx, 4);
-    r ^= f(TYPE_1, l, ctx, 3);
-    l ^= f(TYPE_3, r, ctx, 2);
-    r ^= f(TYPE_2, l, ctx, 1);
-    l ^= f(TYPE_1, r, ctx, 0);
-    store_be32(dst, l);
-    store_be32(dst + 4, r);
+    r = one_round(TYPE_3, r, l, ctx, 11);
+    l = one_round(TYPE_2, l, r, ctx, 10);
+    r = one_round(TYPE_1, r, l, ctx, 9);
+    l = one_round(TYPE_3, l, r, ctx, 8);
+    r = one_round(TYPE_2, r, l, ctx, 7);
+    l = one_round(TYPE_1, l, r, ctx, 6);
+    r = one_round(TYPE_3, r, l, ctx, 5);
+    l = one_round(TYPE_2, l, r, ctx, 4);
+    r = one_round(TYPE_1, r, l, ctx, 3);
+    l = one_round(TYPE_3, l, r, ctx, 2);
+    r = one_round(TYPE_2, r, l, ctx, 1);
+    l = one_round(TYPE_1, l, r, ctx, 0);
+    store_block(dst, swap_block(((uint64_t)l << 32) | r));
 }
 
 /* Chunks side by side. */
@@ -313,18 +334,6 @@ static void ecb_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_
 {
     (void)iv;
     decrypt_blocks(ctx, dst, src, len / BLOCK_LEN);
-}
-
-ALWAYS_INLINE uint64_t load_block(const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, BLOCK_LEN);
-    return v;
-}
-
-ALWAYS_INLINE void store_block(uint8_t *p, uint64_t v)
-{
-    memcpy(p, &v, BLOCK_LEN);
 }
 
 /* The iv as the second block of a pair. */
