@@ -135,7 +135,17 @@ ALWAYS_INLINE uint32_t one_round(enum type type, uint32_t to, uint32_t from, con
 {
     uint32_t mask = ctx->mask[i];
     uint32_t v = rotl32(type == TYPE_1 ? mask + from : type == TYPE_2 ? mask ^ from : mask - from, ctx->left[i]);
-    size_t a = (uint8_t)(v >> 8), b = (uint8_t)v, c = v >> 24, d = (uint8_t)(v >> 16);
+    size_t a, b, c, d;
+
+    /* Compilers turn these three into five. */
+    __asm__("movzbl %b[v], %k[b]\n\t"
+            "movzbl %h[v], %k[a]\n\t"
+            "shrl $16, %[v]"
+            : [v] "+Q"(v), [b] "=&r"(b), [a] "=&R"(a)
+            :
+            : "cc");
+    c = v >> 8;
+    d = (uint8_t)v;
 
     switch (type) {
     case TYPE_1: return to ^ (((S1[a] ^ S2[b]) - S3[c]) + S4[d]);
