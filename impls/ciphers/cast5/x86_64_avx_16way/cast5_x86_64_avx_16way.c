@@ -5,7 +5,7 @@
  * Four blocks make a chunk: one register holds their left halves, one their right halves. Masking, rotating and joining
  * what the S-boxes give are vector instructions; indices are taken byte by byte in general registers, and what they
  * address is loaded straight into lanes (cast5_rounds.S). 16 blocks go as four chunks side by side, fewer as one chunk
- * at a time, and less than four blocks in plain C.
+ * at a time, and the last one to three blocks in plain C.
  *
  * Tables are addressed by data: not constant-time. */
 #include <immintrin.h>
@@ -60,13 +60,15 @@ static void mix(uint8_t out[16], const uint8_t in[16], unsigned turned)
 #undef IN
 }
 
-/* The bytes of z (first and third row of four subkeys) or x from which K1 to K16 come: indices into S5, S6, S7, S8, and
- * of the box that is joined last, which is S5 to S8 in turn. */
+/* The bytes of z (first and third row of four subkeys) or x (second and fourth) from which K1 to K16 come: indices into
+ * S5, S6, S7 and S8, and into the box that is joined last, which is S5 to S8 in turn. */
 static const uint8_t subkey_bytes[16][5] = {
+    /* clang-format off */
     {0x8, 0x9, 0x7, 0x6, 0x2}, {0xA, 0xB, 0x5, 0x4, 0x6}, {0xC, 0xD, 0x3, 0x2, 0x9}, {0xE, 0xF, 0x1, 0x0, 0xC},
     {0x3, 0x2, 0xC, 0xD, 0x8}, {0x1, 0x0, 0xE, 0xF, 0xD}, {0x7, 0x6, 0x8, 0x9, 0x3}, {0x5, 0x4, 0xA, 0xB, 0x7},
     {0x3, 0x2, 0xC, 0xD, 0x9}, {0x1, 0x0, 0xE, 0xF, 0xC}, {0x7, 0x6, 0x8, 0x9, 0x2}, {0x5, 0x4, 0xA, 0xB, 0x6},
     {0x8, 0x9, 0x7, 0x6, 0x3}, {0xA, 0xB, 0x5, 0x4, 0x7}, {0xC, 0xD, 0x3, 0x2, 0x8}, {0xE, 0xF, 0x1, 0x0, 0xD},
+    /* clang-format on */
 };
 
 /* K1..K16, or K17..K32 from the x that the first sixteen left behind. */
@@ -137,7 +139,7 @@ ALWAYS_INLINE uint32_t one_round(enum type type, uint32_t to, uint32_t from, con
     uint32_t v = rotl32(type == TYPE_1 ? mask + from : type == TYPE_2 ? mask ^ from : mask - from, ctx->left[i]);
     size_t a, b, c, d;
 
-    /* Compilers turn these three into five. */
+    /* Left to themselves compilers need five instructions, or copies of v. */
     __asm__("movzbl %b[v], %k[b]\n\t"
             "movzbl %h[v], %k[a]\n\t"
             "shrl $16, %[v]"
@@ -287,14 +289,19 @@ static void decrypt_pairs(const struct cast5_ctx *ctx, __m128i *pairs, size_t nu
     }
 }
 
-static void encrypt_blocks(const void *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks)
+typedef void crypt_pairs_fn(const struct cast5_ctx *ctx, __m128i *pairs, size_t num_pairs);
+typedef void crypt_block_fn(const struct cast5_ctx *ctx, uint8_t *dst, const uint8_t *src);
+
+/* Inlined, so that neither function is called through a pointer. */
+ALWAYS_INLINE void crypt_blocks(const struct cast5_ctx *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks,
+                                crypt_pairs_fn *crypt_pairs, crypt_block_fn *crypt_block)
 {
     for (size_t n = next_pairs(num_blocks); n > 0; n = next_pairs(num_blocks)) {
         __m128i pairs[WAYS / 2];
         for (size_t i = 0; i < n; i++) {
             pairs[i] = load(src + PAIR_LEN * i);
         }
-        encrypt_pairs(ctx, pairs, n);
+        crypt_pairs(ctx, pairs, n);
         for (size_t i = 0; i < n; i++) {
             store(dst + PAIR_LEN * i, pairs[i]);
         }
@@ -303,32 +310,20 @@ static void encrypt_blocks(const void *ctx, uint8_t *dst, const uint8_t *src, si
         num_blocks -= 2 * n;
     }
     for (; num_blocks > 0; num_blocks--) {
-        encrypt_block(ctx, dst, src);
+        crypt_block(ctx, dst, src);
         dst += BLOCK_LEN;
         src += BLOCK_LEN;
     }
 }
 
+static void encrypt_blocks(const void *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks)
+{
+    crypt_blocks(ctx, dst, src, num_blocks, encrypt_pairs, encrypt_block);
+}
+
 static void decrypt_blocks(const void *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks)
 {
-    for (size_t n = next_pairs(num_blocks); n > 0; n = next_pairs(num_blocks)) {
-        __m128i pairs[WAYS / 2];
-        for (size_t i = 0; i < n; i++) {
-            pairs[i] = load(src + PAIR_LEN * i);
-        }
-        decrypt_pairs(ctx, pairs, n);
-        for (size_t i = 0; i < n; i++) {
-            store(dst + PAIR_LEN * i, pairs[i]);
-        }
-        dst += PAIR_LEN * n;
-        src += PAIR_LEN * n;
-        num_blocks -= 2 * n;
-    }
-    for (; num_blocks > 0; num_blocks--) {
-        decrypt_block(ctx, dst, src);
-        dst += BLOCK_LEN;
-        src += BLOCK_LEN;
-    }
+    crypt_blocks(ctx, dst, src, num_blocks, decrypt_pairs, decrypt_block);
 }
 
 /* Modes. Of each step all input is in registers or on the stack before its first output is written: in place the two
