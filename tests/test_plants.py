@@ -179,7 +179,8 @@ def test_random_cases_find_a_fault_and_leave_a_control_green(spots: list[Spot]) 
     counts = Counts(16384, 16384, 16384)
     fault, control = try_spots(spots, checks, counts, num_workers=2, tell=lambda item: told.append(item.name))
     assert told == ["ctr_carry_lost", "ctr_prefetch"]
-    assert (fault.holds, fault.symptom) == (True, "iv")
+    assert fault.holds
+    assert fault.symptom in ("iv", "output")
     assert "counter_wrap" in fault.checks
     assert 0 < fault.comparisons < 16384
     assert (control.holds, control.caught, control.comparisons) == (True, False, 16384)
