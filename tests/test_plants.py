@@ -109,7 +109,8 @@ def test_faults_of_a_check_that_is_gone_are_missed(rooted: Path) -> None:
         load_plants(load_registry(rooted))
 
 
-def test_only_a_plants_own_unit_is_compiled_anew(rooted: Path) -> None:
+def test_only_a_plants_own_unit_is_compiled_anew(rooted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     beside_check(rooted, text())
     registry = load_registry(rooted)
     (plant,) = load_plants(registry)

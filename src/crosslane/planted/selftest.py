@@ -31,8 +31,9 @@ class Tried:
     """What random cases said of one plant in one cell.
 
     ``comparisons`` messages were compared until the fault was caught (all, where it was not, and for a control);
-    ``took_s`` is wall time until then, ``shrink_s`` what shrinking took after it. ``found`` are symptom and class of all
-    that it came to, ``checks`` claim one of them. ``symptom``, ``fault_class`` and ``case`` are of the one expected.
+    ``took_s`` is wall time until then, ``shrink_s`` what shrinking took after it. ``found`` are symptom and class of
+    all that it came to, ``checks`` claim one of them. ``symptom``, ``fault_class`` and ``case`` are of the one
+    expected.
     """
 
     name: str
