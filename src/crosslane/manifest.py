@@ -16,6 +16,7 @@ from crosslane.model import Cipher, Domain, Implementation, Mode
 __all__ = [
     "GENERATOR_VERSION",
     "POLICY_BITS",
+    "REFUSALS",
     "CaseId",
     "Manifest",
     "manifest_for",
@@ -46,7 +47,7 @@ _ALLOWED = {
     "directions": ("encrypt", "decrypt"),
     "policies": ("degenerate", "weak_subkey"),
     "always_policies": ("degenerate", "weak_subkey"),
-    "refusals": ("key", "iv", "tag", "data", "overlap"),
+    "refusals": ("key", "iv", "tag", "data", "overlap", "announced", "missing"),
     "steering": tuple(sorted(set(STEERING))),
 }
 _NEVER_EMPTY = ("key_lens", "directions", "steering")
@@ -54,9 +55,10 @@ _NEVER_EMPTY = ("key_lens", "directions", "steering")
 POLICY_BITS = {"degenerate": 1, "weak_subkey": 2}
 """Key-refusal policies as the bits of a case."""
 
-REFUSALS = ("key", "iv", "tag", "data", "overlap")
-"""What may be illegal in a case that is to be refused: the length of a key, an iv, a tag or the data, or an output that
-overlaps its input other than exactly, which no library's domain has."""
+REFUSALS = ("key", "iv", "tag", "data", "overlap", "announced", "missing")
+"""What may be illegal in a case that is to be refused: the length of a key, an iv, a tag or the data; and, which no
+library's domain has, an output that overlaps its input other than exactly, lengths announced that do not come or do not
+fit, and data missing where a mode needs some."""
 
 _DIGEST_LEN = 16
 _CASE_ID = re.compile(rf"([0-9a-f]{{{_DIGEST_LEN}}})-([0-9]{{1,9}})-([0-9]{{1,9}})")

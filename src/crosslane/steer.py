@@ -14,6 +14,7 @@ from crosslane.manifest import Manifest
 __all__ = [
     "BOUNDARY_BITS",
     "LARGEST",
+    "WRONG_LENGTHS",
     "beyond_the_carry",
     "beyond_the_wrap",
     "counter_grid",
@@ -23,6 +24,7 @@ __all__ = [
     "num_tweaks",
     "size_grid",
     "steer_aad_lens",
+    "steer_announced",
     "steer_counters",
     "steer_hashes",
     "steer_keys",
@@ -223,6 +225,25 @@ def steer_parts(words: U64, keys: NDArray[np.uint8], key_len: int, num_parts: in
     for index in range(1, num_parts):
         chosen = kind == index
         keys[chosen, index * part : (index + 1) * part] = keys[chosen, (index - 1) * part : index * part]
+
+
+WRONG_LENGTHS = ("too_long", "more", "fewer", "more_aad", "fewer_aad")
+"""How announced lengths are wrong: more data than the nonce leaves numbers for, or more or fewer bytes than come."""
+
+
+def steer_announced(words: U64, kinds: Ints, lens: tuple[Ints, Ints, Ints]) -> tuple[Ints, Ints]:
+    """Announced bytes of associated data and of data, wrong by ``kinds``; ``lens`` are what comes and the nonce's.
+
+    None is negative: where no byte comes one more is announced. A nonce of 7 bytes leaves 8 to the length, which
+    nothing exceeds: there 2^62 bytes are announced and do not come.
+    """
+    aad_len, data_len, iv_len = lens
+    by, ways = 1 + take_bits(words, 0, 4), [kinds == index for index in range(len(WRONG_LENGTHS))]
+    more = np.where(take_bits(words, 4, 1) == 0, 1, by)
+    limit = np.int64(1) << np.minimum(8 * (15 - iv_len), 62)
+    fewer_data, fewer_aad = (np.where(n > 0, n - np.minimum(more, n), n + more) for n in (data_len, aad_len))
+    data = np.select(ways[:3], [limit + (more - 1), data_len + more, fewer_data], data_len)
+    return np.select(ways[3:], [aad_len + more, fewer_aad], aad_len), data
 
 
 def steer_overlaps(words: U64, lengths: Ints) -> Ints:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from crosslane.findings.case import Case, Operation, Place
+from crosslane.findings.case import Case, Operation, Place, in_turn, segments
 from crosslane.manifest import Manifest
 from crosslane.wire import Edge, Flag, OpKind, displacement
 
-__all__ = ["STEPS", "Measure", "is_counter", "measure", "segments", "with_counter"]
+__all__ = ["STEPS", "Measure", "is_counter", "measure", "with_counter"]
 
 Measure = tuple[object, ...]
 Step = Callable[[Case, Manifest], Iterator[Case]]
@@ -68,20 +68,6 @@ def _distance(item: Operation) -> int:
     return 2 * abs(shift) + (shift < 0)
 
 
-def segments(case: Case) -> list[list[int]]:
-    """The operations of each message, with the setkey and reinit operations that stand before it."""
-    groups: list[list[int]] = [[]]
-    begun = False
-    for at, item in enumerate(case.operations):
-        before = item.kind in (OpKind.SETKEY, OpKind.REINIT)
-        if begun and (before or item.kind is OpKind.SETIV):
-            groups.append([])
-            begun = False
-        begun = begun or item.kind is OpKind.SETIV
-        groups[-1].append(at)
-    return groups
-
-
 def _flat(case: Case) -> Case:
     """All of it in one context, without clones."""
     return case.with_operations(
@@ -126,6 +112,7 @@ def fewer_messages(case: Case, _: Manifest) -> Iterator[Case]:
 def fewer_operations(case: Case, _: Manifest) -> Iterator[Case]:
     """Without the operations behind one, without one, without two."""
     ops = case.operations
+    yield _flat(in_turn(case))
     yield _flat(case)
     for end in range(1, len(ops)):
         yield case.with_operations(ops[:end])
