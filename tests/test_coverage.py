@@ -141,3 +141,24 @@ def test_only_the_cases_that_are_there_count(make_manifest: MakeManifest) -> Non
 def test_counts_are_added_and_of_distinct_values_the_larger_is_taken() -> None:
     one, other = {"empty": 2, "distinct_lengths": 7}, {"empty": 3, "distinct_lengths": 5, "large": 1}
     assert merged(one, other) == {"empty": 5, "distinct_lengths": 7, "large": 1}
+
+
+def test_keys_with_a_weak_part_are_counted_by_policy(make_manifest: MakeManifest) -> None:
+    weak = tuple(bytes([i, 0xF0 | i] * 4).hex() for i in range(2, 18, 2))
+    manifest = make_manifest(
+        **{**MODES["ctr_8"], "weak_keys": weak, "ignored_bits": 1, "sessions_per_batch": 1024, "refusals": ("key",)}
+    )
+    batch = generate_batch(manifest, 0)
+    wanted: Counter[str] = Counter()
+    owner = np.repeat(batch.cases["policy"], batch.cases["num_ops"])
+    for op, policy in zip(batch.ops, owner, strict=True):
+        if op["kind"] != OpKind.SETKEY or op["in_len"] != 24:
+            continue
+        key = batch.blob[int(op["in_off"]) :][:24] & 0xFE
+        if any(key[8 * i : 8 * i + 8].tobytes().hex() in weak for i in range(3)):
+            wanted["weak_keys"] += 1
+            wanted[f"weak_keys_policy_{policy}"] += 1
+    counted = coverage(manifest, batch)
+    assert {key: count for key, count in counted.items() if key.startswith("weak")} == dict(wanted)
+    assert wanted["weak_keys"] > 60
+    assert len(wanted) == 5

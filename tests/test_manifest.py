@@ -93,7 +93,7 @@ def test_the_digest_is_that_of_the_canonical_text(make_manifest: MakeManifest) -
     text = manifest.to_json()
     assert text == json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"))
     assert manifest.digest == hashlib.sha256(text.encode()).hexdigest()[:16]
-    assert make_manifest(key_lens=(16, 24), seed="wrap").digest == "c204809b34e98cbd"
+    assert make_manifest(key_lens=(16, 24), seed="wrap").digest == "d5170eee426e5451"
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Manifest)])

@@ -114,7 +114,10 @@ class _Writer:
         if manifest.num_keys > 1 and not manifest.equal_keys:
             keys[np.arange(num_keys), with_room - 1] ^= _equal_halves(keys, with_room)
         if "degenerate" in manifest.policies:
-            steer.steer_parts(key_words[1], keys, max(manifest.key_lens), _DEGENERATE_PARTS)
+            longest = max(manifest.key_lens)
+            steer.steer_parts(key_words[1], keys, longest, _DEGENERATE_PARTS, manifest.ignored_bits)
+        if manifest.weak_keys and not manifest.fixed_len:
+            steer.steer_weak(key_words[1], keys, manifest, ~m.bad_key[m.setkey])
         self._steer_ivs(blob[iv_at:data_at].view(np.uint64).reshape(num_messages, iv_stride // 8))
         self._write_setkeys(key_lens, key_stride, data_at)
         self._write_setivs(iv_at, iv_stride)

@@ -68,8 +68,9 @@ _CASE_ID = re.compile(rf"([0-9a-f]{{{_DIGEST_LEN}}})-([0-9]{{1,9}})-([0-9]{{1,9}
 class Manifest:
     """Facts of one algorithm's generation. ``ways`` is the widest parallel width in blocks of any implementation.
 
-    ``fixed_len`` is 0, or the length in bytes of every message: benchmarks measure with it. The fields behind it bound
-    generation to the domain of a provider (``model.Domain`` explains them); ``max_len`` 0 is no bound.
+    ``fixed_len`` is 0, or the length in bytes of every message: benchmarks measure with it. ``weak_keys`` and
+    ``ignored_bits`` are the cipher's (``model.Cipher``). The fields behind them bound generation to the domain of a
+    provider (``model.Domain`` explains them); ``max_len`` 0 is no bound.
     """
 
     generator: int
@@ -94,6 +95,8 @@ class Manifest:
     messages_per_session: int
     steering: tuple[str, ...]
     fixed_len: int = 0
+    weak_keys: tuple[str, ...] = ()
+    ignored_bits: int = 0
     min_len: int = 0
     max_len: int = 0
     empty: bool = True
@@ -176,6 +179,8 @@ def manifest_for(cipher: Cipher, mode: Mode, implementations: Sequence[Implement
         sessions_per_batch=SESSIONS_PER_BATCH,
         messages_per_session=MESSAGES_PER_SESSION,
         steering=STEERING,
+        weak_keys=cipher.weak_keys,
+        ignored_bits=cipher.ignored_bits,
     )
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ __all__ = [
     "steer_pieces",
     "steer_tweaks",
     "steer_units",
+    "steer_weak",
 ]
 
 Ints = NDArray[np.int64]
@@ -219,12 +221,40 @@ def steer_keys(words: U64, keys: NDArray[np.uint8], key_lens: Ints) -> None:
     keys[single, bit // 8] = (1 << (bit % 8)).astype(np.uint8)
 
 
-def steer_parts(words: U64, keys: NDArray[np.uint8], key_len: int, num_parts: int) -> None:
-    """Make neighbouring parts of one key in eight alike, which the policy ``degenerate`` refuses."""
+def steer_parts(words: U64, keys: NDArray[np.uint8], key_len: int, num_parts: int, ignored_bits: int) -> None:
+    """Make neighbouring parts of one key in eight alike, which the policy ``degenerate`` refuses.
+
+    Half of them differ in the bits of each byte that the cipher ignores.
+    """
     kind, part = take_bits(words, 4, 4), key_len // num_parts
     for index in range(1, num_parts):
-        chosen = kind == index
-        keys[chosen, index * part : (index + 1) * part] = keys[chosen, (index - 1) * part : index * part]
+        chosen = np.flatnonzero(kind == index)
+        there = chosen[:, None], index * part + np.arange(part)
+        before = keys[chosen[:, None], (index - 1) * part + np.arange(part)]
+        keys[there] = _but_ignored(before, keys[there], words[chosen], ignored_bits)
+
+
+def _but_ignored(wanted: NDArray[np.uint8], noise: NDArray[np.uint8], words: U64, ignored_bits: int) -> Any:
+    """``wanted``, in half of the rows with the ignored bits of ``noise``."""
+    mask = np.where(take_bits(words, 12, 1) == 1, ignored_bits, 0).astype(np.uint8)[:, None]
+    return (wanted & ~mask) | (noise & mask)
+
+
+def steer_weak(words: U64, keys: NDArray[np.uint8], manifest: Manifest, legal: NDArray[np.bool_]) -> None:
+    """Put a weak part into one of 16 of the ``legal`` keys (random where one is put): each at each place, in turn.
+
+    Half of them have other bits where the cipher ignores them.
+    """
+    weak = np.array([list(bytes.fromhex(key)) for key in manifest.weak_keys], np.uint8)
+    chosen = np.flatnonzero((take_bits(words, 8, 4) == 0) & legal)
+    if not len(chosen):
+        return
+    num_parts = max(manifest.key_lens) // weak.shape[1]
+    turn = np.arange(len(chosen)) + int(below(words[:1], 16, len(weak) * num_parts)[0])
+    places = turn // len(weak) % num_parts * weak.shape[1]
+    there = chosen[:, None], places[:, None] + np.arange(weak.shape[1])
+    noise = words[chosen].view(np.uint8).reshape(len(chosen), 8)[:, np.arange(weak.shape[1]) % 8]
+    keys[there] = _but_ignored(weak[turn % len(weak)], noise, words[chosen], manifest.ignored_bits)
 
 
 WRONG_LENGTHS = ("too_long", "more", "fewer", "more_aad", "fewer_aad")
