@@ -368,6 +368,10 @@ static int run_final(struct slot *s, uint8_t *status)
         *status = SUBJECT_BAD_ORDER;
         return 0;
     }
+    if (subject.mode->needs_data && s->stage != STAGE_DATA) {
+        *status = SUBJECT_BAD_DATA_LEN;
+        return 0;
+    }
     enter();
     *status = status_byte(driver_final(&s->h));
     leave();

@@ -25,7 +25,11 @@ Isa = Literal["any", "x86_64", "aarch64"]
 
 @dataclass(frozen=True)
 class Cipher:
-    """A keyed block primitive (``impls/ciphers/<name>/cipher.toml``). Lengths in bytes."""
+    """A keyed block primitive (``impls/ciphers/<name>/cipher.toml``). Lengths in bytes.
+
+    ``weak_keys`` are parts of keys that ``policies`` refuse or might, in hexadecimal digits; ``ignored_bits`` those of
+    each byte of a key that play no part.
+    """
 
     name: str
     title: str
@@ -34,6 +38,8 @@ class Cipher:
     key_lens: tuple[int, ...]
     policies: tuple[str, ...]
     folder: Path
+    weak_keys: tuple[str, ...] = ()
+    ignored_bits: int = 0
 
 
 @dataclass(frozen=True)

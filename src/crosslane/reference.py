@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the readable Python references of the modes (``impls/modes/<mode>/reference.py``) are written against.
 
-A reference defines ``run(keyed, message) -> Answer``. It gets block ciphers by key and knows nothing else of them.
+A reference defines ``run(keyed, message) -> Answer``, which raises ``Refused`` where the mode does not take a message.
+It gets block ciphers by key and knows nothing else of them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["Answer", "BlockCipher", "Keyed", "Message", "blocks", "xor"]
+from crosslane.wire import Status
+
+__all__ = ["Answer", "BlockCipher", "Keyed", "Message", "Refused", "blocks", "require", "xor"]
 
 
 class BlockCipher(Protocol):
@@ -33,7 +36,10 @@ Keyed = Callable[[bytes], BlockCipher]
 
 @dataclass(frozen=True)
 class Message:
-    """One message of a session. ``key`` is the mode's whole key; ``tag_len`` in bytes, 0 where the mode has no tag."""
+    """One message of a session. ``key`` is the mode's whole key; ``tag_len`` in bytes, 0 where the mode has no tag.
+
+    ``announced`` are the bytes of associated data and of data that were said to come, where others came.
+    """
 
     decrypting: bool
     key: bytes
@@ -41,6 +47,7 @@ class Message:
     aad: bytes
     data: bytes
     tag_len: int
+    announced: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,20 @@ class Answer:
     data: bytes
     iv: bytes
     tag: bytes
+
+
+class Refused(Exception):
+    """The mode does not take the message; ``status`` is what the call answers that refuses it."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.name)
+        self.status = status
+
+
+def require(holds: bool, status: Status) -> None:
+    """Raise ``Refused`` where a condition does not hold."""
+    if not holds:
+        raise Refused(status)
 
 
 def xor(first: bytes, second: bytes) -> bytes:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from crosslane.reference import Answer, BlockCipher, Keyed, Message, blocks, xor
+from crosslane.reference import Answer, BlockCipher, Keyed, Message, blocks, require, xor
+from crosslane.wire import Status
 
 __all__ = ["run"]
 
@@ -28,7 +29,10 @@ def run(keyed: Keyed, message: Message) -> Answer:
     with the last two tweaks exchanged.
     """
     half = len(message.key) // 2
-    cipher, tweak = keyed(message.key[:half]), keyed(message.key[half:]).encrypt(message.iv)
+    cipher = keyed(message.key[:half])
+    require(len(message.iv) == cipher.block_len, Status.BAD_IV_LEN)
+    require(len(message.data) >= cipher.block_len, Status.BAD_DATA_LEN)
+    tweak = keyed(message.key[half:]).encrypt(message.iv)
     pieces, tweaks = blocks(message.data, cipher.block_len), []
     for _ in pieces:
         tweaks.append(tweak)

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from crosslane.compare import Departure
 from crosslane.describe import register_names
-from crosslane.findings.case import Case, Operation, Place
+from crosslane.findings.case import Case, Operation, Place, in_turn
 from crosslane.findings.judge import Tries, normalised
 from crosslane.findings.steps import is_counter
 from crosslane.manifest import Manifest
@@ -116,6 +116,8 @@ def _shape(case: Case) -> Iterable[str]:
         yield "messages"
     if kinds.count(OpKind.SETKEY) > 1:
         yield "rekey"
+    if in_turn(case) != case:
+        yield "interleaved"
     if OpKind.CLONE in kinds:
         yield "clone"
     if OpKind.REINIT in kinds:
@@ -297,6 +299,7 @@ def _no_chaining(case: Case, manifest: Manifest, value: str) -> Case:
 
 def _last_message(case: Case, _: Manifest, __: str) -> Case:
     """The last message alone, under the last key."""
+    case = in_turn(case)
     begins = [at for at, item in enumerate(case.operations) if item.kind is OpKind.SETIV]
     keys = [item for item in case.operations[: begins[-1]] if item.kind is OpKind.SETKEY] if begins else []
     return _one_context(case.with_operations((*keys[-1:], *case.operations[begins[-1] :]))) if begins else case
@@ -376,6 +379,7 @@ _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "policy": lambda case, _, __: replace(case, policy=0),
     "messages": _last_message,
     "rekey": _one_key,
+    "interleaved": lambda case, _, __: in_turn(case),
     "clone": lambda case, _, __: _one_context(case),
     "reinit": _dropping(OpKind.REINIT),
     "split": _joined,
