@@ -20,34 +20,39 @@
     .set S8, 3584
     .set OPERATION, 17 * 8 /* bytes of keys of one of the three DES operations */
 
-/* r10: keys of this operation. rbp: tables. r11d: operations to go. rsi, rdi: indices. */
+/* r10: keys of this operation. rbp: tables. r11d: operations to go. */
+
+/* to ^= f(from) for one block, which waits for its longest chain: two words to take bytes from, two sums in turn (the
+ * second one in rdi), and each index as early as it can be had. */
+.macro round_1 to, from, key
+    mov     \from, %rax
+    mov     \from, %rbx
+    shr     $32, %rbx
+    movzbl  %al, %esi
+    movzbl  %ah, %edi
+    shr     $16, %eax
+    movzbl  %bl, %ecx
+    movzbl  %bh, %edx
+    shr     $16, %ebx
+    xor     \key(%r10), \to
+    xor     S8(%rbp,%rsi,8), \to
+    mov     S6(%rbp,%rdi,8), %rdi
+    movzbl  %al, %esi
+    movzbl  %ah, %eax
+    xor     S7(%rbp,%rcx,8), \to
+    xor     S5(%rbp,%rdx,8), %rdi
+    movzbl  %bl, %ecx
+    movzbl  %bh, %ebx
+    xor     S4(%rbp,%rsi,8), \to
+    xor     S2(%rbp,%rax,8), %rdi
+    xor     S3(%rbp,%rcx,8), \to
+    xor     S1(%rbp,%rbx,8), %rdi
+    xor     %rdi, \to
+.endm
 
 .macro indices word
     movzbl  %\word\()l, %esi
     movzbl  %\word\()h, %edi
-.endm
-
-/* to ^= f(from) for one block, which waits for its longest chain: two sums in turn, and two words to take bytes from. */
-.macro round_1 to, from, key
-    mov     \from, %rax
-    mov     \from, %rbx
-    xor     \key(%r10), \to
-    shr     $32, %rbx
-    indices a
-    shr     $16, %eax
-    xor     S8(%rbp,%rsi,8), \to
-    xor     S6(%rbp,%rdi,8), \to
-    indices b
-    shr     $16, %ebx
-    mov     S7(%rbp,%rsi,8), %rcx
-    xor     S5(%rbp,%rdi,8), %rcx
-    indices a
-    xor     S4(%rbp,%rsi,8), \to
-    xor     S2(%rbp,%rdi,8), \to
-    indices b
-    xor     S3(%rbp,%rsi,8), %rcx
-    xor     S1(%rbp,%rdi,8), %rcx
-    xor     %rcx, \to
 .endm
 
 /* The same with one sum and one word: three blocks side by side wait for units, not for each other. */
