@@ -12,23 +12,34 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crosslane.buildcache import cache_folder, cached, entry_path, scratch, store
-from crosslane.buildplan import Program, Unit, plan_bench, plan_plugin, plan_provider, plan_shim, plan_tool
+from crosslane.buildplan import (
+    Program,
+    Unit,
+    plan_bench,
+    plan_planted,
+    plan_plugin,
+    plan_provider,
+    plan_shim,
+    plan_tool,
+)
 from crosslane.compiling import Compilers, included_files
 from crosslane.data import read_files, shown
 from crosslane.errors import BadInput
 from crosslane.isa import host_arch
 from crosslane.model import Implementation, Lane, Provider, Registry
-from crosslane.toolchain import Toolchain, find_library, find_toolchain
+from crosslane.plants import Plant
+from crosslane.toolchain import Toolchain, find_library, find_toolchain, lane_toolchain
 
 __all__ = [
     "ShimProgram",
     "build_bench",
     "build_lanes",
     "build_launcher",
+    "build_planted",
     "build_plugin",
     "build_provider",
     "build_shim",
@@ -58,7 +69,7 @@ def build_shim(registry: Registry, lane: Lane, implementations: Sequence[Impleme
 
     Raises ``BadInput`` with the compiler's words, ``MissingTool`` and ``HarnessFault``.
     """
-    toolchain = find_toolchain(lane.arch, sanitizer=lane.sanitizer)
+    toolchain = lane_toolchain(lane)
     return _build([plan_shim(registry, lane, implementations, toolchain)], None)[0]
 
 
@@ -68,13 +79,21 @@ def build_provider(registry: Registry, lane: Lane, provider: Provider) -> Path:
     Raises as ``build_shim`` does, and ``MissingTool`` with the package where header or library is not installed.
     """
     toolchain = find_library(
-        find_toolchain(lane.arch),
+        lane_toolchain(lane),
         provider.name,
         headers=provider.headers,
         libraries=provider.libraries,
         packages=provider.packages,
     )
     return _build([plan_provider(registry, lane, provider, toolchain)], None)[0]
+
+
+def build_planted(
+    registry: Registry, lanes: Sequence[tuple[Lane, Sequence[Plant]]], *, progress: Progress | None = None
+) -> list[Path]:
+    """Build, or find in the cache, the extra shims with planted faults, one a lane; raises as ``build_shim`` does."""
+    planned = [plan_planted(registry, lane, plants, lane_toolchain(lane)) for lane, plants in lanes]
+    return _build(planned, progress)
 
 
 def build_lanes(
@@ -85,18 +104,17 @@ def build_lanes(
     ``progress`` is told each finished step, from any thread. Raises as ``build_shim`` does, for the first failure in
     the order of lanes; what compiled beside it stays in the cache.
     """
-    wanted_tools = dict.fromkeys((lane.arch, lane.sanitizer) for lane in lanes)
-    toolchains = {(arch, sanitizer): find_toolchain(arch, sanitizer=sanitizer) for arch, sanitizer in wanted_tools}
+    builders = {lane.build: lane for lane in lanes}
+    toolchains = {build: lane_toolchain(lane) for build, lane in builders.items()}
     wanted = [(lane, group) for lane in lanes for group in trust_groups(registry, lane)]
-    plans: dict[tuple[str, str, str, tuple[Implementation, ...]], Program] = {}
+    plans: dict[tuple[tuple[str | bool, ...], tuple[Implementation, ...]], Program] = {}
     for lane, group in wanted:
-        same = (lane.arch, lane.opt, lane.sanitizer, group)
-        if same not in plans:
-            plans[same] = plan_shim(registry, lane, group, toolchains[lane.arch, lane.sanitizer])
+        if (lane.build, group) not in plans:
+            plans[lane.build, group] = plan_shim(registry, lane, group, toolchains[lane.build])
     paths = dict(zip(plans, _build(list(plans.values()), progress), strict=True))
     built: dict[str, list[ShimProgram]] = {lane.name: [] for lane in lanes}
     for lane, group in wanted:
-        built[lane.name].append(ShimProgram(paths[lane.arch, lane.opt, lane.sanitizer, group], group))
+        built[lane.name].append(ShimProgram(paths[lane.build, group], group))
     return {name: tuple(programs) for name, programs in built.items()}
 
 
@@ -110,7 +128,7 @@ def build_bench(
     registry: Registry, lane: Lane, implementations: Sequence[Implementation], *, peers: bool = False
 ) -> Path:
     """Build, or find in the cache, the program that measures these implementations; raises as ``build_shim`` does."""
-    toolchain = find_toolchain(lane.arch)
+    toolchain = lane_toolchain(lane)
     return _build([plan_bench(registry, lane, implementations, toolchain, peers=peers)], None)[0]
 
 
@@ -170,11 +188,13 @@ class _Builder:
         path = entry_path(self._folder, unit.key, unit.file_name)
         if cached(path):
             return
-        objects = [self._compile_source(unit, source, toolchain) for source in self._sources(unit)]
+        copy = self._patched(unit) if unit.patches else unit
+        objects = [self._compile_source(copy, source, toolchain) for source in self._sources(copy)]
         made = objects[0]
-        if len(objects) > 1:
+        if len(objects) > 1 or unit.join_flags:
             made = self._temporary(".o")
-            command = [toolchain.cc, "-r", "-nostdlib", "-o", str(made), *map(str, objects)]
+            joined = [*toolchain.command, "-r", "-nostdlib", *unit.join_flags]
+            command = [*joined, "-o", str(made), *map(str, objects)]
             self._compilers.run(command, subject=unit.subject, task="its objects do not link together")
         if unit.keep:
             command = [toolchain.objcopy, f"--keep-global-symbol={unit.keep}", str(made)]
@@ -183,6 +203,20 @@ class _Builder:
             raise BadInput(f"{shown(unit.subject)}: a file changed while it was compiled; run the same command again")
         store(made, path)
         self._say(f"compiled {unit.name} for {toolchain.arch}")
+
+    def _patched(self, unit: Unit) -> Unit:
+        """The unit over a copy of its files, in which the patched ones have their other content."""
+        folder, changed = self._temporary(""), dict(unit.patches)
+        for path, content in zip(unit.files, unit.contents, strict=True):
+            copy = folder / path.relative_to(unit.base)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(changed.get(path, content))
+        sources, files, include = (
+            tuple(folder / path.relative_to(unit.base) for path in paths)
+            for paths in (unit.sources, unit.files, unit.include)
+        )
+        places = (*(f"-I{path}" for path in include), f"-ffile-prefix-map={folder}=.")
+        return replace(unit, sources=sources, files=files, include=include, place_flags=places)
 
     def _sources(self, unit: Unit) -> list[Path]:
         if not unit.text:
@@ -193,7 +227,7 @@ class _Builder:
 
     def _compile_source(self, unit: Unit, source: Path, toolchain: Toolchain) -> Path:
         made, rule = self._temporary(".o"), self._temporary(".d")
-        command = [toolchain.cc, *unit.flags, *unit.place_flags, "-MMD", "-MF", str(rule), "-c", str(source)]
+        command = [*toolchain.command, *unit.flags, *unit.place_flags, "-MMD", "-MF", str(rule), "-c", str(source)]
         self._compilers.run([*command, "-o", str(made)], subject=source, task="does not compile")
         known = {path.resolve() for path in unit.files} | {source.resolve()}
         for included in included_files(rule):
@@ -209,7 +243,7 @@ class _Builder:
         path = entry_path(self._folder, program.key, program.name)
         objects = [str(entry_path(self._folder, unit.key, unit.file_name)) for unit in program.units]
         made = self._temporary("")
-        command = [program.toolchain.cc, *program.link_flags, "-o", str(made), *objects, *program.libraries]
+        command = [*program.toolchain.command, *program.link_flags, "-o", str(made), *objects, *program.libraries]
         self._compilers.run(command, subject=program.subject, task=f"the program {program.name} does not link")
         store(made, path)
         self._say(f"linked {program.name} for {program.toolchain.arch} ({', '.join(program.contains)})")
