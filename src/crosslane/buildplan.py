@@ -237,7 +237,8 @@ def plan_provider(registry: Registry, lane: Lane, provider: Provider, toolchain:
     symbol = f"provider_{provider.name.replace('-', '_')}"
     flags = (*common, "-fvisibility=hidden", f'-DPROVIDER_NAME="{provider.name}"', f"-DPROVIDER_SESSION={symbol}")
     units = [*_shim_units(shop, shim, lane, common), *_mode_units(shop, registry, lane)]
-    units.append(shop.unit(symbol, sources=provider.sources, include=[shim, provider.folder], flags=flags, keep=symbol))
+    include = [shim, provider.folder.parent, provider.folder]
+    units.append(shop.unit(symbol, sources=provider.sources, include=include, flags=flags, keep=symbol))
     text = tables_text((), registry.modes, [symbol])
     units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
     link = (_LINK_FLAGS, tuple(f"-l{library}" for library in provider.libraries))
