@@ -197,10 +197,19 @@ def test_test_runs_the_labelled_environments(checkout: Path) -> None:
     assert run(checkout, "ci/test", tox_run="1").returncode == 1
 
 
-@pytest.mark.parametrize(("tests", "check", "status"), [("0", "0", 0), ("1", "0", 1), ("0", "3", 3), ("1", "3", 1)])
-def test_ci_run_runs_both_and_fails_with_either(checkout: Path, tests: str, check: str, status: int) -> None:
-    done = run(checkout, ".ci/run", tox_run=tests, crosslane_check=check)
+def test_selftest_passes_arguments_on_and_ends_with_its_status(checkout: Path) -> None:
+    assert "crosslane selftest --fault ctr*" in run(checkout, "ci/selftest", "--fault", "ctr*").stdout
+    assert run(checkout, "ci/selftest", crosslane_selftest="1").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("tests", "check", "selftest", "status"),
+    [("0", "0", "0", 0), ("1", "0", "0", 1), ("0", "3", "0", 3), ("1", "3", "0", 1), ("0", "0", "1", 1)],
+)
+def test_ci_run_runs_all_and_fails_with_any(checkout: Path, tests: str, check: str, selftest: str, status: int) -> None:
+    done = run(checkout, ".ci/run", tox_run=tests, crosslane_check=check, crosslane_selftest=selftest)
     assert done.returncode == status
+    assert "crosslane selftest" in done.stdout
     assert "tox run -m check" in done.stdout
     assert "crosslane check" in done.stdout
 

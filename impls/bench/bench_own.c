@@ -51,9 +51,9 @@ static void *context(const struct subject_leaf *leaf)
 
 static const struct subject_mode *mode_named(const char *name)
 {
-    for (size_t i = 0; shim_modes[i] != NULL; i++) {
-        if (strcmp(shim_modes[i]->name, name) == 0) {
-            return shim_modes[i];
+    for (size_t i = 0; shim_modes[i].name != NULL; i++) {
+        if (strcmp(shim_modes[i].name, name) == 0) {
+            return shim_modes[i].mode;
         }
     }
     return NULL;

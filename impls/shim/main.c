@@ -133,8 +133,8 @@ static void say_hello(void)
                                  shim_sessions[i]->driver, shim_sessions[i]->version());
     }
     used += used < sizeof text ? (size_t)snprintf(text + used, sizeof text - used, "],\"modes\":[") : 0;
-    for (size_t i = 0; shim_modes[i] != NULL && used < sizeof text; i++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%s\"", i == 0 ? "" : ",", shim_modes[i]->name);
+    for (size_t i = 0; shim_modes[i].name != NULL && used < sizeof text; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%s\"", i == 0 ? "" : ",", shim_modes[i].name);
     }
     used += used < sizeof text ? (size_t)snprintf(text + used, sizeof text - used, "]}") : 0;
     if (used >= sizeof text) {
@@ -170,9 +170,9 @@ static const struct subject_session *find_session(const char *driver)
 
 static const struct subject_mode *find_mode(const char *name)
 {
-    for (size_t i = 0; shim_modes[i] != NULL; i++) {
-        if (strcmp(shim_modes[i]->name, name) == 0) {
-            return shim_modes[i];
+    for (size_t i = 0; shim_modes[i].name != NULL; i++) {
+        if (strcmp(shim_modes[i].name, name) == 0) {
+            return shim_modes[i].mode;
         }
     }
     return NULL;

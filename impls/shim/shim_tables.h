@@ -15,8 +15,14 @@ struct shim_implementation {
 
 /* Ends with an entry whose members are all NULL. */
 extern const struct shim_implementation shim_implementations[];
-/* Ends with NULL. */
-extern const struct subject_mode *const shim_modes[];
+/* A mode under the name that OPEN gives it, which for a planted fault is not the mode's own. */
+struct shim_mode {
+    const char *name;
+    const struct subject_mode *mode;
+};
+
+/* Ends with an entry whose members are NULL. */
+extern const struct shim_mode shim_modes[];
 /* Adapters of libraries; ends with NULL. */
 extern const struct subject_session *const shim_sessions[];
 

@@ -12,16 +12,26 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crosslane.buildcache import cache_folder, cached, entry_path, scratch, store
-from crosslane.buildplan import Program, Unit, plan_bench, plan_plugin, plan_provider, plan_shim, plan_tool
+from crosslane.buildplan import (
+    Program,
+    Unit,
+    plan_bench,
+    plan_planted,
+    plan_plugin,
+    plan_provider,
+    plan_shim,
+    plan_tool,
+)
 from crosslane.compiling import Compilers, included_files
 from crosslane.data import read_files, shown
 from crosslane.errors import BadInput
 from crosslane.isa import host_arch
 from crosslane.model import Implementation, Lane, Provider, Registry
+from crosslane.plants import Plant
 from crosslane.toolchain import Toolchain, find_library, find_toolchain, lane_toolchain
 
 __all__ = [
@@ -29,6 +39,7 @@ __all__ = [
     "build_bench",
     "build_lanes",
     "build_launcher",
+    "build_planted",
     "build_plugin",
     "build_provider",
     "build_shim",
@@ -75,6 +86,14 @@ def build_provider(registry: Registry, lane: Lane, provider: Provider) -> Path:
         packages=provider.packages,
     )
     return _build([plan_provider(registry, lane, provider, toolchain)], None)[0]
+
+
+def build_planted(
+    registry: Registry, lanes: Sequence[tuple[Lane, Sequence[Plant]]], *, progress: Progress | None = None
+) -> list[Path]:
+    """Build, or find in the cache, the extra shims with planted faults, one a lane; raises as ``build_shim`` does."""
+    planned = [plan_planted(registry, lane, plants, lane_toolchain(lane)) for lane, plants in lanes]
+    return _build(planned, progress)
 
 
 def build_lanes(
@@ -169,7 +188,8 @@ class _Builder:
         path = entry_path(self._folder, unit.key, unit.file_name)
         if cached(path):
             return
-        objects = [self._compile_source(unit, source, toolchain) for source in self._sources(unit)]
+        copy = self._patched(unit) if unit.patches else unit
+        objects = [self._compile_source(copy, source, toolchain) for source in self._sources(copy)]
         made = objects[0]
         if len(objects) > 1 or unit.join_flags:
             made = self._temporary(".o")
@@ -183,6 +203,20 @@ class _Builder:
             raise BadInput(f"{shown(unit.subject)}: a file changed while it was compiled; run the same command again")
         store(made, path)
         self._say(f"compiled {unit.name} for {toolchain.arch}")
+
+    def _patched(self, unit: Unit) -> Unit:
+        """The unit over a copy of its files, in which the patched ones have their other content."""
+        folder, changed = self._temporary(""), dict(unit.patches)
+        for path, content in zip(unit.files, unit.contents, strict=True):
+            copy = folder / path.relative_to(unit.base)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(changed.get(path, content))
+        sources, files, include = (
+            tuple(folder / path.relative_to(unit.base) for path in paths)
+            for paths in (unit.sources, unit.files, unit.include)
+        )
+        places = (*(f"-I{path}" for path in include), f"-ffile-prefix-map={folder}=.")
+        return replace(unit, sources=sources, files=files, include=include, place_flags=places)
 
     def _sources(self, unit: Unit) -> list[Path]:
         if not unit.text:

@@ -8,14 +8,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crosslane.buildcache import digest
+from crosslane.buildtables import tables_text
 from crosslane.data import read_files, shown
 from crosslane.errors import HarnessFault
 from crosslane.isa import ALL_ARCHES, feature_flags
 from crosslane.metadata import CODE_SUFFIXES
-from crosslane.model import Implementation, Lane, Mode, Provider, Registry
+from crosslane.model import Implementation, Lane, Provider, Registry
+from crosslane.plants import Plant
+from crosslane.registry import mode_named
 from crosslane.toolchain import Toolchain
 
-__all__ = ["Program", "Unit", "plan_bench", "plan_plugin", "plan_provider", "plan_shim", "plan_tool", "tables_text"]
+__all__ = [
+    "Program",
+    "Unit",
+    "plan_bench",
+    "plan_planted",
+    "plan_plugin",
+    "plan_provider",
+    "plan_shim",
+    "plan_tool",
+]
 
 _SCHEMA = "crosslane build 1"
 # Sources in impls/shim that are programs of their own, and what only sanitized programs have.
@@ -80,7 +92,9 @@ class Unit:
 
     ``files`` are all that a compilation may read and ``contents`` their bytes when the plan was made; ``text`` is a
     generated C source. ``flags`` go into the key; ``place_flags`` say where things lie and do not. ``join_flags`` are
-    those with which one object is made of all, where more than linking is done then.
+    those with which one object is made of all, where more than linking is done then. With
+    ``patches``, files that are compiled with another content, the unit is compiled from a copy of all its files below
+    ``base``.
     """
 
     name: str
@@ -94,6 +108,8 @@ class Unit:
     place_flags: tuple[str, ...]
     keep: str
     text: str
+    patches: tuple[tuple[Path, bytes], ...] = ()
+    base: Path = Path()
     join_flags: tuple[str, ...] = ()
 
     @property
@@ -137,18 +153,20 @@ class _Workshop:
         flags: Sequence[str],
         keep: str = "",
         text: str = "",
+        patches: tuple[tuple[Path, bytes], ...] = (),
     ) -> Unit:
-        """Plan an object; ``include`` are the folders of headers."""
+        """Plan an object; ``include`` are the folders of headers, ``patches`` files with what is compiled instead."""
         headers = sorted({path for folder in include for path in folder.glob("*.h")} - set(sources))
         files = (*sources, *headers)
         contents = read_files(files)
+        keyed = text + "".join(f"{_name(path, self.base)}={changed!r}" for path, changed in patches)
         all_flags = (*_BASE_FLAGS, *_ARCH_FLAGS.get(self.toolchain.arch, ()), self.opt, *flags)
         join = (*_LTO_JOIN[self.compiler], self.opt) if _LTO in flags else ()
         named = [part for path, data in zip(files, contents, strict=True) for part in (_name(path, self.base), data)]
         places = [_name(folder, self.base) for folder in include]
         return Unit(
             name=name,
-            key=digest([_SCHEMA, self.toolchain.identity, repr((all_flags, join, places, keep, name)), text, *named]),
+            key=digest([_SCHEMA, self.toolchain.identity, repr((all_flags, join, places, keep, name)), keyed, *named]),
             subject=sources[0].parent if sources else include[0],
             sources=tuple(source for source in sources if source.suffix in CODE_SUFFIXES),
             files=files,
@@ -158,6 +176,8 @@ class _Workshop:
             place_flags=(*(f"-I{folder}" for folder in include), f"-ffile-prefix-map={self.base}=."),
             keep=keep,
             text=text,
+            patches=patches,
+            base=self.base,
             join_flags=join,
         )
 
@@ -245,6 +265,32 @@ def plan_provider(registry: Registry, lane: Lane, provider: Provider, toolchain:
     return shop.program("shim", units=units, subject=provider.folder, contains=[provider.name], link=link)
 
 
+def plan_planted(registry: Registry, lane: Lane, plants: Sequence[Plant], toolchain: Toolchain) -> Program:
+    """Plan the extra shim of a lane: planted faults and controls, and the subjects of those that lie in modes.
+
+    An implementation with a plant in it has the plant's symbol for its own.
+    """
+    shim = registry.root / "impls" / "shim"
+    shop = _workshop(registry, lane, toolchain)
+    common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
+    drivers = {item.driver: item for item in registry.implementations}
+    inside = [plant for plant in plants if not plant.in_mode]
+    honest = {plant.driver: drivers[plant.driver] for plant in plants if plant.in_mode}
+    units = [*_shim_units(shop, shim, lane, common), *_mode_units(shop, registry, lane)]
+    units += [_implementation_unit(shop, item, shim, lane) for item in honest.values()]
+    units += [_implementation_unit(shop, drivers[plant.driver], shim, lane, plant) for plant in inside]
+    units += [_planted_mode_unit(shop, registry, lane, plant) for plant in plants if plant.in_mode]
+    changed = [replace(drivers[plant.driver], symbol=plant.symbol) for plant in inside]
+    text = tables_text([*honest.values(), *changed], registry.modes, plants=plants)
+    units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
+    link = (_SHIM_LINK[lane.sanitizer], ())
+    return shop.program("shim", units=units, subject=shim, contains=["planted faults"], link=link)
+
+
+def _patches(plant: Plant) -> tuple[tuple[Path, bytes], ...]:
+    return ((plant.file, plant.changed),)
+
+
 def plan_tool(root: Path, name: str, sources: Sequence[Path], toolchain: Toolchain, *, opt: str = "-O2") -> Program:
     """Plan a program of our own that is no shim, from sources that may use the shim's headers."""
     shop = _Workshop(base=root, toolchain=toolchain, opt=opt)
@@ -310,34 +356,30 @@ def _mode_units(shop: _Workshop, registry: Registry, lane: Lane) -> list[Unit]:
     return units
 
 
-def _implementation_unit(shop: _Workshop, item: Implementation, shim: Path, lane: Lane) -> Unit:
-    own = item.origin == "own"
+def _planted_mode_unit(shop: _Workshop, registry: Registry, lane: Lane, plant: Plant) -> Unit:
+    """The mode with a plant in it, under the plant's symbol."""
+    shim, mode = registry.root / "impls" / "shim", mode_named(registry, plant.algorithm.mode)
+    rename = f"-Dsubject_mode_{mode.name}={plant.symbol}"
+    flags = (*feature_flags(lane.arch, (), lane.floor), *_OWN_WARNINGS, *_tested_flags(lane), rename)
+    include = [shim, mode.folder.parent, mode.folder]
+    sources = sorted(mode.folder.glob("*.c"))
+    return shop.unit(plant.symbol, sources=sources, include=include, flags=flags, patches=_patches(plant))
+
+
+def _implementation_unit(
+    shop: _Workshop, item: Implementation, shim: Path, lane: Lane, plant: Plant | None = None
+) -> Unit:
+    """An implementation; with a plant in it, under the plant's symbol."""
+    own, symbol = item.origin == "own", plant.symbol if plant else item.symbol
     include = [shim, *([item.folder.parent] if own else []), item.folder]
     flags = (
         *feature_flags(lane.arch, item.features, lane.floor),
         *(_OWN_WARNINGS if own else _THIRD_PARTY_WARNINGS),
         *_tested_flags(lane),
         "-fvisibility=hidden",
-        f'-DSUBJECT_NAME="{item.symbol}"',
+        f'-DSUBJECT_NAME="{symbol}"',
+        *([f"-D{item.symbol}={symbol}"] if plant else []),
     )
+    patches = _patches(plant) if plant else ()
     shop = shop if own else replace(shop, base=Path(item.origin))
-    return shop.unit(item.symbol, sources=item.sources, include=include, flags=flags, keep=item.symbol)
-
-
-def tables_text(implementations: Sequence[Implementation], modes: Sequence[Mode], sessions: Sequence[str] = ()) -> str:
-    """Return the C source that defines what ``shim_tables.h`` declares; ``sessions`` are symbols of adapters."""
-    lines = ['#include "shim_tables.h"', ""]
-    lines += [f"extern subject_getter_fn {item.symbol};" for item in implementations]
-    lines += [f"extern const struct subject_mode subject_mode_{mode.name};" for mode in modes]
-    lines += [f"extern const struct subject_session {symbol};" for symbol in sessions]
-    lines += ["", "const struct shim_implementation shim_implementations[] = {"]
-    for item in implementations:
-        words = ", ".join(f'"{word}"' for word in (item.driver, item.cipher, item.symbol))
-        lines.append(f'    {{{words}, {item.symbol}, "{",".join(item.paths)}"}},')
-    lines += ["    {NULL, NULL, NULL, NULL, NULL},", "};", ""]
-    lines += ["const struct subject_mode *const shim_modes[] = {"]
-    lines += [f"    &subject_mode_{mode.name}," for mode in modes]
-    lines += ["    NULL,", "};", "", "const struct subject_session *const shim_sessions[] = {"]
-    lines += [f"    &{symbol}," for symbol in sessions]
-    lines += ["    NULL,", "};", ""]
-    return "\n".join(lines)
+    return shop.unit(symbol, sources=item.sources, include=include, flags=flags, keep=symbol, patches=patches)

@@ -24,6 +24,7 @@ from crosslane.importers.cli import corpora_command
 from crosslane.lanes import lanes_for_host
 from crosslane.model import Registry
 from crosslane.plan import DEFAULT_SEED, Counts, Selection
+from crosslane.planted.cli import selftest_command
 from crosslane.registry import cells, load_registry
 
 __all__ = ["main"]
@@ -156,6 +157,8 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
     """Build every shim that a run needs."""
     from crosslane.build import build_launcher  # noqa: PLC0415
     from crosslane.plan import selected_cells  # noqa: PLC0415
+    from crosslane.planted.spots import build_plants, lanes_of_plants  # noqa: PLC0415
+    from crosslane.plants import load_plants  # noqa: PLC0415
     from crosslane.stations import programs_for  # noqa: PLC0415
 
     begun = time.monotonic()
@@ -163,7 +166,10 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
     _, chosen = selected_cells(registry, Selection(lanes=lanes))
     programs = programs_for(registry, chosen, lambda text: click.echo(f"  {text}"))
     build_launcher(registry.root)
-    count = len(set(programs.values()))
+    plants = load_plants(registry)
+    placed = [lane for lane, _ in lanes_of_plants(registry, plants, chosen)]
+    planted = build_plants(registry, plants, placed, lambda text: click.echo(f"  {text}"))
+    count = len({*programs.values(), *planted.values()})
     click.echo(f"{count} programs for {len(chosen)} lanes ready in {time.monotonic() - begun:.1f} s")
 
 
@@ -177,6 +183,11 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results there.")
 @findings_option
 @click.option("--no-findings", is_flag=True, help="Only report what departs: shrink and keep nothing.")
+@click.option(
+    "--prove/--no-prove",
+    default=None,
+    help="Run the planted faults of the cells too, each must be caught (default: unless cell, lane or count is given).",
+)
 @_impls_option
 @_sandbox_option
 def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes them by name
@@ -190,6 +201,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
     json_file: Path | None,
     folder: Path,
     no_findings: bool,
+    prove: bool | None,
     impls: tuple[Path, ...],
     require_sandbox: bool,
 ) -> None:
@@ -209,6 +221,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
         require_sandbox=require_sandbox,
         num_workers=jobs,
         findings=None if no_findings else folder,
+        prove=prove if prove is not None else not (patterns or lanes or count is not None),
     )
     sys.exit(run_job(job, console, json_file, tuple(str(folder) for folder in impls)))
 
@@ -225,6 +238,7 @@ def harness(impls: tuple[Path, ...]) -> None:
 cli.add_command(bench_command)
 cli.add_command(corpora_command)
 cli.add_command(findings_command)
+cli.add_command(selftest_command)
 bench_command.add_command(harness, "harness")
 
 

@@ -49,6 +49,7 @@ class Desk:
     num_sampled: int = 0
     hangs: bool = False
     judged_by: dict[str, int] = field(default_factory=dict)
+    covered: dict[str, int] = field(default_factory=dict)
     not_run: int = 0
     findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
     confirmed: dict[tuple[object, ...], int] = field(default_factory=dict)
@@ -196,4 +197,7 @@ def result_of(desk: Desk) -> CellResult:
         unwatched=tuple(sorted(watchers - hello.watchers | blind)) if hello else (),
         cpu_s=desk.executor.cpu_ns / 1e9,
         provider=desk.plan.provider,
+        covered=desk.covered,
+        full=desk.plan.full,
+        build_lane=desk.plan.build_lane,
     )

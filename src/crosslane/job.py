@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -13,12 +14,17 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from crosslane import campaign
 from crosslane.checks import load_checks
-from crosslane.findings.run import Findings, status_with
+from crosslane.errors import HarnessFault
+from crosslane.findings.keep import KeptRun
+from crosslane.findings.run import Findings, status_with, with_faults
 from crosslane.isa import host_arch
 from crosslane.model import Registry
 from crosslane.plan import Counts, RunPlan, Selection, make_plans, selected_cells
+from crosslane.planted.prove import prove
+from crosslane.planted.spots import spots_of
+from crosslane.plants import load_plants
 from crosslane.pss import PeakMemory
-from crosslane.records import AlgorithmResult
+from crosslane.records import AlgorithmResult, Proof
 from crosslane.report import print_report
 from crosslane.results import RESULT_VERSION, RunResult, exit_status, write_json
 from crosslane.toolchain import revision_of, versions
@@ -34,7 +40,7 @@ class Job:
     """One run: what, with which seed and counts, on how many workers (None: one a core).
 
     Without ``imported`` only the vectors of ``corpora`` are judged by. ``findings`` is the folder that departures are
-    kept in, shrunk; without it they are only reported.
+    kept in, shrunk; without it they are only reported. ``prove``: the planted faults of the cells must be caught.
     """
 
     registry: Registry
@@ -45,6 +51,7 @@ class Job:
     require_sandbox: bool = False
     num_workers: int | None = None
     findings: Path | None = None
+    prove: bool = False
 
 
 def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str, ...]) -> int:
@@ -81,21 +88,47 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
             markup=False,
         )
         return 130
-    judged = campaign.with_judgements(results, checks)
+    kept = _keep(job, plans, results, findings, console) if findings is not None else None
+    judged = campaign.with_judgements(with_faults(results, kept) if kept else results, checks)
     result = assemble(job, plans, notes, judged, time.monotonic() - begun, memory.peak)
+    if job.prove:
+        result = replace(result, proofs=tuple(_proofs(job, plans, console)))
     print_report(result, console, impls=impls)
     if json_file is not None:
         write_json(result, json_file)
-    return exit_status(list(result.cells())) if findings is None else _keep(job, plans, result, findings, console)
+    status = _status(job, result, findings, kept, console)
+    return status if all(proof.holds for proof in result.proofs) else HarnessFault.exit_status
 
 
-def _keep(job: Job, plans: RunPlan, result: RunResult, findings: Findings, console: Console) -> int:
-    """Shrink and keep what departed, say it, and return the exit status, in which accepted findings do not count."""
+def _proofs(job: Job, plans: RunPlan, console: Console) -> list[Proof]:
+    """Prove by the planted faults of the run's cells that the checks fire."""
+    spots = spots_of(
+        job.registry,
+        load_plants(job.registry),
+        seed=job.seed,
+        lanes=plans.lanes,
+        cells=frozenset(str(cell.cell) for plan in plans.algorithms for cell in plan.cells),
+        require_sandbox=job.require_sandbox,
+        progress=lambda text: console.print(f"building: {text}", style="dim", markup=False, highlight=False),
+    )
+    return prove(spots, load_checks(job.registry.root), job.registry.root)
+
+
+def _keep(
+    job: Job, plans: RunPlan, results: Sequence[AlgorithmResult], findings: Findings, console: Console
+) -> KeptRun:
+    """Shrink and keep what departed."""
 
     def say(text: str) -> None:
         console.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
 
-    kept = findings.keep(job.registry, plans, result.algorithms, revision=result.revision, say=say)
+    return findings.keep(job.registry, plans, results, revision=revision_of(job.registry.root), say=say)
+
+
+def _status(job: Job, result: RunResult, findings: Findings | None, kept: KeptRun | None, console: Console) -> int:
+    """Say what was kept, and return the exit status, in which accepted findings do not count."""
+    if findings is None or kept is None:
+        return exit_status(list(result.cells()))
     for line in findings.lines(kept):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if job.counts == Counts():

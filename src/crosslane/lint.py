@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosslane.data import read_files, shown
+from crosslane.errors import BadInput
 from crosslane.metadata import CODE_SUFFIXES, SOURCE_SUFFIXES
 from crosslane.model import Cipher, Implementation, Mode, Provider, Registry
+from crosslane.plants import FAULTS_FILE, load_plants
 from crosslane.registry import scan_registry
 
 __all__ = ["Problem", "lint"]
@@ -68,6 +70,8 @@ def lint(root: Path, impls_dirs: Sequence[Path] = ()) -> list[Problem]:
     for provider in registry.providers:
         rest += _check_provider(provider)
     rest += _check_licences(root)
+    if not errors:
+        rest += _check_plants(registry)
     return problems + sorted(set(rest))
 
 
@@ -102,13 +106,15 @@ def _check_files(item: Implementation, *, own: bool) -> Iterator[Problem]:
     """Sources listed and sources there are the same set; only scripts that derive constants may lie beside them."""
     metadata = item.folder / "impl.toml"
     for entry in _entries(item.folder):
-        if entry == metadata or entry in item.sources or (own and _SCRIPT.fullmatch(entry.name)):
+        if entry == metadata or entry in item.sources:
+            continue
+        if own and (entry.name == FAULTS_FILE or _SCRIPT.fullmatch(entry.name)):
             continue
         if entry.suffix in SOURCE_SUFFIXES and entry.is_file():
             names = _listed(source.name for source in item.sources)
             yield _problem(metadata, f"sources has only {names}, but {entry.name} lies beside it; list or remove it")
         else:
-            scripts = ", derive*.py and find*.py" if own else ""
+            scripts = f", {FAULTS_FILE}, derive*.py and find*.py" if own else ""
             allowed = f"impl.toml, {', '.join('*' + suffix for suffix in SOURCE_SUFFIXES)}{scripts}"
             yield _problem(entry, f"does not belong to an implementation; allowed are {allowed}; remove it")
 
@@ -246,6 +252,14 @@ def _check_provider(provider: Provider) -> Iterator[Problem]:
                 metadata,
                 f"headers has {header!r}, which no source includes; included are {_listed(included)}; correct it",
             )
+
+
+def _check_plants(registry: Registry) -> Iterator[Problem]:
+    """Planted faults fit the sources as they are."""
+    try:
+        load_plants(registry)
+    except BadInput as error:
+        yield Problem(path=registry.root, message=str(error))
 
 
 def _check_licences(root: Path) -> Iterator[Problem]:

@@ -43,11 +43,11 @@ class Mode:
     ``split`` says where a message may be cut into updates: ``byte``, ``block`` or ``none``. ``serial`` says that each
     block waits for the one before in every direction, so that a mode composed over a leaf calls it one block at a time.
     ``partial`` says what happens to a length that is no multiple of the block: ``refused``, ``anywhere`` or
-    ``stealing``. ``iv`` is how an iv is steered: ``none``, ``random``, ``counter``, ``index``, ``tweak`` or ``nonce``;
-    ``iv_lens`` its lengths in bytes, where 0 stands for one block. ``iv_out`` is ``none``, ``next`` (compared after
-    every update) or ``next_whole`` (only while no partial block was processed). ``key_extra_len`` is what the mode's
-    key has beyond the cipher's own (16 for lrw), ``num_keys`` how many cipher keys it takes. ``block_lens`` are the
-    block lengths that the mode allows.
+    ``stealing``. ``iv`` is how an iv is steered: ``none``, ``random``, ``counter``, ``index``, ``tweak``, ``nonce`` or
+    ``hashed`` (GCM's, whose J0 is steered); ``iv_lens`` its lengths in bytes, where 0 stands for one block. ``iv_out``
+    is ``none``, ``next`` (compared after every update) or ``next_whole`` (only while no partial block was processed).
+    ``key_extra_len`` is what the mode's key has beyond the cipher's own (16 for lrw), ``num_keys`` how many cipher keys
+    it takes. ``block_lens`` are the block lengths that the mode allows.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Mode:
     serial: bool
     partial: Literal["refused", "anywhere", "stealing"]
     min_len_blocks: int
-    iv: Literal["none", "random", "counter", "index", "tweak", "nonce"]
+    iv: Literal["none", "random", "counter", "index", "tweak", "nonce", "hashed"]
     iv_lens: tuple[int, ...]
     iv_out: Literal["none", "next", "next_whole"]
     directions: tuple[str, ...]

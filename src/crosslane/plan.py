@@ -30,14 +30,14 @@ __all__ = [
     "Counts",
     "RunPlan",
     "Selection",
+    "asked_paths",
     "make_plans",
     "manifest_of",
+    "native_lane",
     "selected_cells",
 ]
 
 DEFAULT_SEED = "every implementation agrees with the generic one"
-BLOCK_MODE = "ecb"
-"""The mode that gives the references their block function."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,7 @@ class CellPlan:
     station: Station
     comparisons: int
     provider: bool = False
+    build_lane: bool = False
     ways: int = 0
     declared: tuple[str, ...] = ()
 
@@ -169,7 +170,7 @@ def selected_cells(registry: Registry, selection: Selection) -> tuple[list[Cell]
     return chosen, [lane for lane in lanes if lane.name in used]
 
 
-def _oracle_lane(registry: Registry) -> Lane:
+def native_lane(registry: Registry) -> Lane:
     """The native lane of this host, where the generic implementations answer for all others."""
     for lane in lanes_for_host(registry):
         if lane.runner == "native" and lane.gate and lane.full:
@@ -179,7 +180,7 @@ def _oracle_lane(registry: Registry) -> Lane:
     )
 
 
-def _asked_paths(implementation: Implementation, mode: Mode) -> tuple[str, ...]:
+def asked_paths(implementation: Implementation, mode: Mode) -> tuple[str, ...]:
     """The declared paths that the mode can take: those named for it, and in a mode that is not serial the others."""
     named = [name.rpartition(":") for name in implementation.paths]
     return tuple(name for only, _, name in named if only == mode.name or (not only and not mode.serial))
@@ -199,7 +200,7 @@ def make_plans(
     if not seed.strip():
         raise BadInput("the seed is empty; give any sentence with --seed, or leave the option out")
     chosen, lanes = selected_cells(registry, selection)
-    oracle_lane = _oracle_lane(registry)
+    oracle_lane = native_lane(registry)
     programs = programs_for(registry, [*lanes, *([oracle_lane] if oracle_lane not in lanes else [])], progress)
     load_oracles(registry.root, selection.without)  # a missing library is said before anything runs
     stations = Stations(registry, programs, require_sandbox=require_sandbox)
@@ -260,7 +261,7 @@ class _Planner:
             algorithm=algorithm,
             manifest=manifest_within(manifest, domain) if domain else manifest,
             oracle=self.stations.of(generic, self.oracle_lane, algorithm.mode),
-            blocks=self.stations.of(generic, self.oracle_lane, BLOCK_MODE),
+            blocks=self.stations.of(generic, self.oracle_lane, algorithm.mode).blocks,
             reference=mode_named(self.registry, algorithm.mode).folder,
             root=self.registry.root,
             without=self.without,
@@ -291,7 +292,8 @@ class _Planner:
             arch=lane.arch,
             native=lane.runner == "native" and lane.usual,
             full=lane.full,
-            paths=_asked_paths(implementation, mode),
+            build_lane=not lane.usual,
+            paths=asked_paths(implementation, mode),
             station=self.stations.of(implementation, lane, mode.name),
             comparisons=self.counts.of(lane),
             ways=implementation.ways,

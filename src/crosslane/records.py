@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["AlgorithmResult", "CellResult", "Finding", "Judgement", "State"]
+__all__ = ["AlgorithmResult", "CellResult", "FaultSeen", "Finding", "Judgement", "Proof", "State"]
 
 State = Literal["ran", "declined", "void", "not_run"]
 
@@ -29,6 +29,16 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class FaultSeen:
+    """A finding of the store that this cell showed: its id, the watcher that objected, and its class."""
+
+    id: str
+    symptom: str
+    fault_class: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Judgement:
     """What one check says of one cell. ``passed`` is None where the check does not apply, with the reason."""
 
@@ -39,12 +49,25 @@ class Judgement:
 
 
 @dataclass(frozen=True)
+class Proof:
+    """Whether a planted fault was caught, or a control stayed green, in one cell; ``text`` says what went otherwise."""
+
+    name: str
+    cell: str
+    control: bool
+    holds: bool
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class CellResult:
     """Everything a run learned of one cell.
 
     ``comparisons`` counts messages, vectors included, ``num_sampled`` messages held against the Python reference;
     ``paths`` maps a code path to the length classes in which it was taken; ``declared_paths`` are those of the cell's
-    mode. CPU times are in seconds.
+    mode. ``covered`` counts the messages of its first batch by what they exercise (``coverage.coverage``). ``full`` is
+    whether its lane gets the full grids, ``build_lane`` whether that is there for its compiler. ``faults`` are its
+    findings once they were shrunk. CPU times are in seconds.
     """
 
     cell: str
@@ -66,6 +89,10 @@ class CellResult:
     provider: bool = False
     judged_by: Mapping[str, int] = field(default_factory=dict)
     judgements: tuple[Judgement, ...] = ()
+    covered: Mapping[str, int] = field(default_factory=dict)
+    full: bool = False
+    build_lane: bool = False
+    faults: tuple[FaultSeen, ...] = ()
 
     @property
     def red(self) -> bool:

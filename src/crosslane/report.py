@@ -158,7 +158,24 @@ def print_report(result: RunResult, console: Console, *, impls: tuple[str, ...] 
         console.print(
             f"sandbox: this host refuses {layer}; code under test runs without it", markup=False, soft_wrap=True
         )
+    for line in _proofs(result):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     console.print(_totals(result), highlight=False, markup=False, soft_wrap=True)
+
+
+def _proofs(result: RunResult) -> Iterator[str]:
+    """Whether the checks fire: planted faults that were caught, controls that stayed green, and each that was not."""
+    for proof in result.proofs:
+        if not proof.holds:
+            kind = "control" if proof.control else "planted fault"
+            yield f"VOID: {kind} {proof.name} in {proof.cell}: {proof.text}"
+    if result.proofs:
+        faults = [proof.holds for proof in result.proofs if not proof.control]
+        controls = [proof.holds for proof in result.proofs if proof.control]
+        yield (
+            f"proven: {sum(faults)} of {len(faults)} planted faults were caught by their stored cases, "
+            f"{sum(controls)} of {len(controls)} controls stayed green"
+        )
 
 
 def _totals(result: RunResult) -> str:

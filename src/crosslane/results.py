@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from crosslane.errors import HarnessFault
-from crosslane.records import AlgorithmResult, CellResult
+from crosslane.records import AlgorithmResult, CellResult, Proof
 
 __all__ = ["RESULT_VERSION", "RunResult", "exit_status", "write_json"]
 
-RESULT_VERSION = 1
+RESULT_VERSION = 2
 
 
 @dataclass(frozen=True)
 class RunResult:
     """All that one run learned. ``took_s`` is wall time, ``cpu_s`` CPU time and
-    ``peak_pss`` the most memory in bytes of the whole process tree."""
+    ``peak_pss`` the most memory in bytes of the whole process tree. ``proofs`` say whether planted faults were caught.
+    """
 
     version: int
     revision: str
@@ -36,6 +37,7 @@ class RunResult:
     took_s: float
     cpu_s: float
     peak_pss: int = 0
+    proofs: tuple[Proof, ...] = ()
 
     def cells(self) -> Iterator[CellResult]:
         """Every cell, in the order of the plans."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from crosslane import sandbox
@@ -74,6 +75,10 @@ class Stations:
         program = self._programs[lane.name, implementation.driver]
         command = self._command(lane, program, dynamic=False)
         return Station(command, implementation.symbol, mode, implementation.cipher, _hide_bits(lane))
+
+    def of_program(self, program: Path, lane: Lane, subject: Station) -> Station:
+        """``subject`` (its command aside) as it is found in a program of a lane."""
+        return replace(subject, command=self._command(lane, program, dynamic=False), hide=_hide_bits(lane))
 
     def of_provider(self, provider: Provider, lane: Lane, mode: str, cipher: str) -> Station:
         """The station of a library in a native lane; raises MissingTool where the library is not installed."""

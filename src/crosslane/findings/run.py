@@ -17,10 +17,10 @@ from crosslane.findings.store import Store
 from crosslane.model import Registry
 from crosslane.names import parse_cell
 from crosslane.plan import RunPlan
-from crosslane.records import AlgorithmResult, CellResult
+from crosslane.records import AlgorithmResult, CellResult, FaultSeen
 from crosslane.results import exit_status
 
-__all__ = ["Findings", "status_with"]
+__all__ = ["Findings", "status_with", "with_faults"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,19 @@ class Findings:
             )
 
 
+def with_faults(results: Sequence[AlgorithmResult], kept: KeptRun) -> list[AlgorithmResult]:
+    """The same results, each cell with the findings that it showed, by which checks know their own."""
+    seen: dict[str, list[FaultSeen]] = {}
+    for cell, record in kept.sightings:
+        key = record.key
+        seen.setdefault(cell, []).append(FaultSeen(record.id, key.symptom, key.fault_class, record.text))
+
+    def told(cell: CellResult) -> CellResult:
+        return replace(cell, faults=tuple(seen.get(cell.cell, ())))
+
+    return [replace(result, cells=tuple(told(cell) for cell in result.cells)) for result in results]
+
+
 def status_with(cells: Sequence[CellResult], kept: KeptRun, checks: Sequence[Check]) -> int:
     """The exit status of a run, in which a cell all of whose findings are accepted does not count as red."""
     by_cell: dict[str, list[str]] = {}
@@ -83,7 +96,7 @@ def status_with(cells: Sequence[CellResult], kept: KeptRun, checks: Sequence[Che
         states = by_cell.get(cell.cell, [])
         if not states or set(states) != {"accepted"} or cell.cell in failed:
             return cell
-        return replace(cell, findings=(), num_departed=0, skipped=0)
+        return replace(cell, findings=(), faults=(), num_departed=0, skipped=0)
 
     excused = [AlgorithmResult("", "", "", "", tuple(seen(cell) for cell in cells), 0.0)]
     return exit_status(with_judgements(excused, checks)[0].cells)

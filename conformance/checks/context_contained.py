@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps its context within its bounds, free of pointers into itself, and unchanged by what only reads it."""
+
+from __future__ import annotations
+
+__all__ = ["CLASSES", "SYMPTOMS", "WATCHER"]
+
+SYMPTOMS = ("context",)
+CLASSES = ("context_edge",)
+WATCHER = "context"

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``crosslane selftest``."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import statistics
+import sys
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from crosslane.data import data_root
+from crosslane.errors import BadInput
+from crosslane.names import nearest
+
+if TYPE_CHECKING:
+    from crosslane.planted.selftest import Tried
+    from crosslane.plants import Plant
+
+__all__ = ["selftest_command"]
+
+_COLUMNS = (28, 46, 15, 34, 12, 8, 8)
+_HEADS = ("fault", "cell", "symptom", "caught by", "comparisons", "seconds", "shrink")
+
+
+def _chosen(plants: Sequence[Plant], patterns: Sequence[str]) -> list[Plant]:
+    """The plants that the patterns name, all without any; raises BadInput with the nearest names."""
+    names = [plant.name for plant in plants]
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            near = ", ".join(nearest(pattern, names)) or ", ".join(names[:3])
+            raise BadInput(f"no planted fault or control is named {pattern!r}; the nearest names are {near}")
+    return [plant for plant in plants if not patterns or any(fnmatchcase(plant.name, item) for item in patterns)]
+
+
+def _row(values: Sequence[str]) -> str:
+    cells = [value.rjust(width) if i > 3 else value.ljust(width) for i, (value, width) in
+             enumerate(zip(values, _COLUMNS, strict=True))]  # fmt: skip
+    return "  ".join(cells).rstrip()
+
+
+def _line(item: Tried) -> str:
+    shown = item.symptom or ("green" if item.control else "NOT CAUGHT")
+    others = [name for name in item.checks if name not in (item.wanted, "agreement")]
+    by = ", ".join([*([item.wanted] if item.wanted in item.checks else []), *others])
+    if not item.control and item.caught and item.wanted not in item.checks:
+        by = f"NOT {item.wanted} ({item.fault_class})"
+    if item.control:
+        by = "FALSE ALARM" if item.caught else "control"
+    return _row(
+        (item.name, item.cell, shown, by, f"{item.comparisons:,}", f"{item.took_s:.2f}", f"{item.shrink_s:.2f}")
+    )
+
+
+def _summary(tried: Sequence[Tried]) -> str:
+    faults = [item for item in tried if not item.control]
+    controls = [item for item in tried if item.control]
+    times = sorted(item.took_s for item in faults if item.caught)
+    spread = f", median {statistics.median(times):.2f} s, slowest {times[-1]:.2f} s" if times else ""
+    return (
+        f"{sum(item.holds for item in faults)} of {len(faults)} planted faults were caught by the check that is meant "
+        f"to{spread}; {sum(item.holds for item in controls)} of {len(controls)} controls stayed green"
+    )
+
+
+@click.command("selftest")
+@click.option("--seed", default="", help="Any sentence; it decides every case (default: a new one, which is printed).")
+@click.option("--fault", "patterns", multiple=True, metavar="PATTERN", help="Planted faults or controls by name.")
+@click.option("--lane", "lanes", multiple=True, help="Lane to run in (default: all in which a fault can show).")
+@click.option("--count", type=click.IntRange(1), help="Comparisons in each cell at most (default: those of check).")
+@click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: one a core).")
+@click.option("--store", is_flag=True, help="Store the minimal case of each fault as the one that proves it.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the table there.")
+def selftest_command(
+    seed: str,
+    patterns: tuple[str, ...],
+    lanes: tuple[str, ...],
+    count: int | None,
+    jobs: int | None,
+    store: bool,
+    json_file: Path | None,
+) -> None:
+    """Plant faults into current sources and see that random cases find each, and that controls stay green."""
+    from crosslane.campaign import default_workers  # noqa: PLC0415 - numpy and the engine are for those that need them
+    from crosslane.checks import load_checks  # noqa: PLC0415
+    from crosslane.findings.formats import case_to_json  # noqa: PLC0415
+    from crosslane.lanes import lane_named, lanes_for_host  # noqa: PLC0415
+    from crosslane.plan import Counts  # noqa: PLC0415
+    from crosslane.planted.prove import case_file  # noqa: PLC0415
+    from crosslane.planted.selftest import try_spots  # noqa: PLC0415
+    from crosslane.planted.spots import spots_of  # noqa: PLC0415
+    from crosslane.plants import load_plants  # noqa: PLC0415
+    from crosslane.registry import load_registry  # noqa: PLC0415
+
+    registry = load_registry(data_root())
+    plants = _chosen(load_plants(registry), patterns)
+    offered = lanes_for_host(registry)
+    chosen = [lane_named(offered, name) for name in dict.fromkeys(lanes)] if lanes else None
+    seed = seed or f"selftest {secrets.token_hex(4)}"
+    spots = spots_of(registry, plants, seed=seed, lanes=chosen, progress=lambda text: click.echo(f"  {text}"))
+    if not spots:
+        raise BadInput("none of these faults can show in these lanes: name others with --fault or --lane")
+    click.echo(_row(_HEADS))
+    counts = Counts() if count is None else Counts(count, count, count, count)
+    workers = jobs or default_workers()
+    checks = load_checks(registry.root)
+    tried = try_spots(spots, checks, counts, num_workers=workers, tell=lambda item: click.echo(_line(item)))
+    for item in tried:
+        if item.text:
+            click.echo(f"{item.name} in {item.cell}: {item.text}")
+    stored: set[str] = set()
+    for item in tried if store else ():
+        if item.case is not None and item.holds and item.name not in stored:
+            case_file(registry.root, item.name).write_text(case_to_json(item.case))
+            stored.add(item.name)
+    click.echo(f"seed {seed!r}")
+    click.echo(_summary(tried))
+    if json_file is not None:
+        json_file.write_text(json.dumps([item.as_dict() for item in tried], indent=1) + "\n")
+    sys.exit(0 if all(item.holds for item in tried) else 1)

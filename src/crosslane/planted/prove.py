@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stored proof: each planted fault departs on its own case, each control agrees. No chance, no campaign.
+
+The cases lie in ``corpora/regressions/planted/<name>.json``; ``crosslane selftest --store`` writes them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from crosslane.checks import Check
+from crosslane.compare import Departure
+from crosslane.data import shown
+from crosslane.errors import BadInput, HarnessFault
+from crosslane.findings.case import batch_of
+from crosslane.findings.formats import case_from_json
+from crosslane.findings.gather import first_departure
+from crosslane.findings.judge import Judge
+from crosslane.generate import select_cases
+from crosslane.planted.spots import Spot
+from crosslane.planted.wholes import red_checks, run_whole
+from crosslane.records import Proof
+
+__all__ = ["CASES", "WHOLE", "case_file", "prove", "same_kind", "symptom_name"]
+
+CASES = Path("corpora") / "regressions" / "planted"
+CONTROL_SESSIONS = 64
+"""Sessions of the first batch that a control answers in a proof; a campaign gives it all."""
+WHOLE = "cell"
+WHOLE_COMPARISONS = 2048
+"""Comparisons of a cell whose judgement is the proof."""
+
+
+def case_file(root: Path, name: str) -> Path:
+    """Where the stored case of a planted fault is."""
+    return root / CASES / f"{name}.json"
+
+
+def symptom_name(departure: Departure) -> str:
+    """What plants call that which a departure shows: the watcher that objected, else the verdict."""
+    return (departure.symptom.name if departure.symptom else departure.verdict.name).lower()
+
+
+def same_kind(one: str, other: str) -> bool:
+    """Whether two symptoms are one to a fault: wrong data and a wrong running iv come from one mistake, in turns."""
+    return one == other or {one, other} == {"output", "iv"}
+
+
+def prove(spots: Sequence[Spot], checks: Sequence[Check], root: Path) -> list[Proof]:
+    """Prove all, side by side, in the order of ``spots``; a subject that breaks the protocol does not hold.
+
+    Raises BadInput where the stored case of a fault is missing or damaged.
+    """
+    if not spots:
+        return []
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="prove") as pool:
+        return list(pool.map(lambda spot: _prove(spot, checks, root), spots))
+
+
+def _prove(spot: Spot, checks: Sequence[Check], root: Path) -> Proof:
+    plant = spot.plant
+    try:
+        if plant.control:
+            text = _control(spot)
+        else:
+            text = _whole(spot, checks) if plant.symptom == WHOLE else _fault(spot, root)
+    except HarnessFault as fault:
+        text = str(fault)
+    return Proof(spot.plant.name, spot.cell, spot.plant.control, not text, text)
+
+
+def _whole(spot: Spot, checks: Sequence[Check]) -> str:
+    red = red_checks(checks, run_whole(spot, WHOLE_COMPARISONS))
+    return "" if spot.plant.check in red else f"the check {spot.plant.check} passes ({', '.join(red) or 'none'} fails)"
+
+
+def _fault(spot: Spot, root: Path) -> str:
+    path = case_file(root, spot.plant.name)
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise BadInput(
+            f"{shown(path)}: cannot be read ({error.strerror}): write it with `crosslane selftest --fault "
+            f"{spot.plant.name} --store`"
+        ) from None
+    case = case_from_json(text, shown(path))
+    if case.algorithm != str(spot.plant.algorithm):
+        raise BadInput(f"{shown(path)}: is a case of {case.algorithm}, but the fault is in {spot.plant.algorithm}")
+    departure = first_departure(batch_of([case]), spot.subject, spot.oracle)
+    if departure is None:
+        return "its case agrees: the fault is not caught"
+    symptom = symptom_name(departure)
+    return "" if same_kind(symptom, spot.plant.symptom) else f"its case shows {symptom}, expected {spot.plant.symptom}"
+
+
+def _control(spot: Spot) -> str:
+    with Judge(spot.manifest, spot.oracle, spot.subject) as judge:
+        batch = judge.generated(0)
+        part = select_cases(batch, np.arange(min(len(batch), CONTROL_SESSIONS)))
+        departures = judge.compare(part, len(part))
+    return f"a harmless change departs: {symptom_name(departures[0])}" if departures else ""

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random cases against planted faults: how soon each is caught, by which check, and how small its case becomes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from typing import Any
+
+from crosslane.checks import Check, claimed_by, load_checks
+from crosslane.errors import HarnessFault
+from crosslane.findings.case import Case
+from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_departures
+from crosslane.findings.judge import Judge
+from crosslane.memory import die_with_parent, keep_freed_memory
+from crosslane.plan import Counts
+from crosslane.planted.prove import WHOLE, same_kind, symptom_name
+from crosslane.planted.spots import Spot
+from crosslane.planted.wholes import red_checks, run_whole
+
+__all__ = ["Tried", "case_size", "claimed", "try_spot", "try_spots", "try_whole"]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What random cases said of one plant in one cell.
+
+    ``comparisons`` messages were compared until the fault was caught (all, where it was not, and for a control);
+    ``took_s`` is wall time until then, ``shrink_s`` what shrinking took after it. ``found`` are symptom and class of
+    all that it came to, ``checks`` claim one of them. ``symptom``, ``fault_class`` and ``case`` are of the one
+    expected.
+    """
+
+    name: str
+    cell: str
+    control: bool
+    wanted: str
+    caught: bool
+    symptom: str
+    fault_class: str
+    checks: tuple[str, ...]
+    comparisons: int
+    took_s: float
+    shrink_s: float
+    case: Case | None
+    text: str = ""
+    found: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """A fault was caught by its check; a control was not."""
+        if self.control:
+            return not self.caught and not self.text
+        return self.caught and self.wanted in self.checks and not self.text
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON, the case by its size alone."""
+        values = {name: value for name, value in vars(self).items() if name != "case"}
+        return values | {"holds": self.holds, "case_size": case_size(self.case)}
+
+
+def case_size(case: Case | None) -> str:
+    """The size of a case: its operations, and the bytes of data that they take."""
+    if case is None:
+        return ""
+    return f"{len(case.operations)} operations, {sum(item.in_len for item in case.operations)} bytes"
+
+
+def try_spots(
+    spots: Sequence[Spot], checks: Sequence[Check], counts: Counts, *, num_workers: int, tell: Callable[[Tried], None]
+) -> list[Tried]:
+    """Try all, so many side by side; results come, and are told, in the order of ``spots``.
+
+    Raises HarnessFault where a worker dies.
+    """
+    wanted = [counts.of(spot.lane) if spot.lane.full else counts.emulated for spot in spots]
+    context = multiprocessing.get_context("spawn")
+    tried: list[Tried] = []
+    with ProcessPoolExecutor(num_workers, mp_context=context, initializer=_begin_worker) as pool:
+        try:
+            for item in pool.map(try_spot, spots, wanted):
+                tried.append(claimed(item, checks))
+                tell(tried[-1])
+        except BrokenProcessPool as error:
+            raise HarnessFault(f"a worker process died ({error}): use --jobs 1 and look at the system's log") from error
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return tried
+
+
+def _begin_worker() -> None:
+    """In a worker: an interrupt from the keyboard is the parent's to handle, and nothing outlives the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    keep_freed_memory()
+    die_with_parent()
+
+
+def claimed(item: Tried, checks: Sequence[Check]) -> Tried:
+    """With the checks that the finding is of."""
+    if item.symptom in ("", WHOLE):
+        return item
+    claims = {name for symptom, text in item.found for name in claimed_by(checks, symptom, text)}
+    return replace(item, checks=tuple(sorted(claims)))
+
+
+def try_whole(spot: Spot, count: int) -> Tried:
+    """Run the whole cell of a plant that no single case shows; its checks are those that are red."""
+    begun = time.monotonic()
+    red: tuple[str, ...] = ()
+    comparisons, text = 0, ""
+    try:
+        cell = run_whole(spot, count)
+        red, comparisons = red_checks(load_checks(spot.registry.root), cell), cell.comparisons
+    except HarnessFault as failed:
+        text = str(failed)
+    took = time.monotonic() - begun
+    plant = spot.plant
+    caught = plant.check in red
+    symptom = WHOLE if caught else ""
+    return Tried(
+        plant.name, spot.cell, False, plant.check, caught, symptom, "", red, comparisons, took, 0.0, None, text
+    )
+
+
+def try_spot(spot: Spot, count: int) -> Tried:
+    """Run up to ``count`` comparisons of one plant; the first that departs, of the symptom it must show, is shrunk."""
+    if spot.plant.symptom == WHOLE:
+        return try_whole(spot, count)
+    begun = time.monotonic()
+    raws: list[Raw] = []
+    faults: list[Fault] = []
+    done, text = 0, ""
+    try:
+        with Judge(spot.manifest, spot.oracle, spot.subject) as judge:
+            done, raws = _search(judge, count, spot.plant.symptom)
+            took = time.monotonic() - begun
+            if raws and not spot.plant.control:
+                suspect = Suspect(spot.manifest, spot.oracle, spot.subject, spot.lane.arch)
+                faults = faults_of(judge, suspect, raws)
+    except HarnessFault as failed:
+        took, text = time.monotonic() - begun, str(failed)
+    fault = _wanted(faults, spot.plant.symptom)
+    symptom = symptom_name(fault.departure) if fault else symptom_name(raws[0].departure) if raws else ""
+    fault_class = fault.classified.text if fault else ""
+    caught = bool(raws) if spot.plant.control else same_kind(symptom, spot.plant.symptom)
+    return Tried(
+        name=spot.plant.name,
+        cell=spot.cell,
+        control=spot.plant.control,
+        wanted=spot.plant.check,
+        caught=caught,
+        symptom=symptom,
+        fault_class=fault_class,
+        checks=(),
+        comparisons=done,
+        took_s=took,
+        shrink_s=time.monotonic() - begun - took,
+        case=fault.case if fault else None,
+        text=text,
+        found=tuple((symptom_name(item.departure), item.classified.text) for item in faults),
+    )
+
+
+def _wanted(faults: Sequence[Fault], symptom: str) -> Fault | None:
+    """The fault with the symptom, else the first: a fault may show in more ways than one."""
+    return next((item for item in faults if symptom_name(item.departure) == symptom), faults[0] if faults else None)
+
+
+def _search(judge: Judge, count: int, symptom: str) -> tuple[int, list[Raw]]:
+    """Comparisons until the first departure with the symptom (all where there is none), and the departures met."""
+    per_case, per_batch = judge.manifest.messages_per_session, judge.manifest.sessions_per_batch
+    number, met = 0, []
+    while number * per_batch * per_case < count:
+        cases = min(per_batch, -(-(count - number * per_batch * per_case) // per_case))
+        raws = raw_departures(judge, number, cases)
+        met += raws
+        for raw in raws:
+            if not symptom or same_kind(symptom_name(raw.departure), symptom):
+                index = int(raw.name.rpartition("-")[2])
+                return (number * per_batch + index + 1) * per_case, met
+        number += 1
+    return count, met

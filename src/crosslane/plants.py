@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Planted faults and controls as data: edits of current sources, beside the checks and the implementations they test.
+
+``conformance/checks/<check>.faults.toml`` and ``impls/ciphers/<cipher>/<folder>/faults.toml`` hold tables ``[[fault]]``
+and ``[[control]]``. An edit must fit its file exactly once: where a source changed under it, that is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crosslane.data import read_files, shown
+from crosslane.errors import BadInput
+from crosslane.model import Algorithm, Implementation, Lane, Registry
+from crosslane.names import DRIVER_PATTERN, WORD_PATTERN, parse_algorithm
+from crosslane.registry import implementation_named, mode_named
+from crosslane.tomlread import Field, read_fields, read_toml
+
+__all__ = ["CHECKS", "FAULTS_FILE", "SYMPTOMS", "Plant", "load_plants", "plant_lanes"]
+
+CHECKS = Path("conformance") / "checks"
+FAULTS_FILE = "faults.toml"
+SYMPTOMS = (
+    "output", "iv", "canary", "guard_read", "guard_write", "abi", "input", "context", "wipe", "nondeterminism", "crash",
+    "hang", "reject", "cell",
+)  # fmt: skip
+_SUFFIX = ".faults.toml"
+_TEXT = Field(kind="str", pattern=r"\S[^\n]*[^.\s]")
+_EDIT = Field(kind="str", pattern=r"(?s).+")
+_CONTROL_FIELDS = {
+    "name": Field(kind="str", pattern=r"[a-z][a-z0-9_]{2,30}"),
+    "what": _TEXT,
+    "models": Field(kind="str", pattern=r"\S[^\n]*", optional=True),
+    "check": Field(kind="str", pattern=WORD_PATTERN, optional=True),
+    "driver": Field(kind="str", pattern=DRIVER_PATTERN, optional=True),
+    "algorithm": Field(kind="str"),
+    "file": Field(kind="str", pattern=r"[A-Za-z0-9_]+(/[A-Za-z0-9_][A-Za-z0-9_.-]*)+"),
+    "replace": _EDIT,
+    "with": Field(kind="str", pattern=r"(?s).*"),
+    "lanes": Field(kind="str", many=True, min_num=1, pattern=WORD_PATTERN, optional=True),
+    "why": Field(kind="str", pattern=r"\S[^\n]*", optional=True),
+}
+_FAULT_FIELDS = _CONTROL_FIELDS | {"symptom": Field(kind="str", allowed=SYMPTOMS)}
+
+
+@dataclass(frozen=True)
+class Plant:
+    """One planted fault, or a control, which is a change that must stay green.
+
+    ``file`` lies below ``impls``; ``original`` is its content and ``changed`` what is compiled. ``symptom`` is what a
+    fault must show; ``cell`` where no case shows it but the judgement of the whole cell does. ``lanes`` narrows where
+    it can show at all (empty: everywhere), ``why`` says the reason.
+    """
+
+    name: str
+    what: str
+    models: str
+    check: str
+    driver: str
+    algorithm: Algorithm
+    symptom: str
+    control: bool
+    file: Path
+    original: bytes
+    changed: bytes
+    lanes: tuple[str, ...]
+    where: Path
+
+    @property
+    def in_mode(self) -> bool:
+        """Whether the portable code of the mode is changed, and not the implementation."""
+        return self.file.parent.parent.name == "modes" or self.file.parent.name in ("modes", "shim")
+
+    @property
+    def symbol(self) -> str:
+        """The name by which the changed code is known in the shim."""
+        return f"planted_{self.name}"
+
+
+def load_plants(registry: Registry) -> tuple[Plant, ...]:
+    """Read every plant, in the order of files and tables; raises BadInput for the first that is wrong."""
+    known = [check.stem for check in (registry.root / CHECKS).glob("[a-z]*.py")]
+    plants: list[Plant] = []
+    for path in sorted((registry.root / CHECKS).glob(f"*{_SUFFIX}")):
+        check = path.name.removesuffix(_SUFFIX)
+        if check not in known:
+            raise BadInput(f"{shown(path)}: there is no check {check!r} beside it: rename the file or add the check")
+        plants += _read(registry, path, check=check, known=known)
+    for item in registry.implementations:
+        path = item.folder / FAULTS_FILE
+        if item.origin == "own" and path.exists():
+            plants += _read(registry, path, driver=item.driver, known=known)
+    seen: dict[str, Plant] = {}
+    modes = {mode.name for mode in registry.modes}
+    for plant in plants:
+        other = seen.setdefault(plant.name, plant)
+        if other is not plant or plant.name in modes:
+            taken = f"the plant in {shown(other.where)}" if other is not plant else "a mode"
+            raise BadInput(f"{shown(plant.where)}: the name {plant.name!r} is that of {taken}: rename it")
+    return tuple(plants)
+
+
+def _read(registry: Registry, path: Path, *, known: Iterable[str], check: str = "", driver: str = "") -> list[Plant]:
+    table = read_toml(path)
+    for key, value in table.items():
+        if key not in ("fault", "control") or not isinstance(value, list):
+            raise BadInput(f"{shown(path)}: has {key!r}; allowed are tables [[fault]] and [[control]]: correct it")
+    made: list[Plant] = []
+    for kind, fields in (("fault", _FAULT_FIELDS), ("control", _CONTROL_FIELDS)):
+        for number, item in enumerate(table.get(kind, ())):
+            values = read_fields(path, item, fields, where=f"{kind} {item.get('name', number)}")
+            made.append(_plant(registry, path, values, (check, driver), known=known, control=kind == "control"))
+    return made
+
+
+def _plant(
+    registry: Registry, path: Path, values: dict[str, Any], given: tuple[str, str], *, known: Iterable[str],
+    control: bool,
+) -> Plant:  # fmt: skip
+    place = f"{shown(path)}: {values['name']}"
+    check, driver = (
+        _once(place, name, values.get(name, ""), fixed, control)
+        for name, fixed in zip(("check", "driver"), given, strict=True)
+    )
+    if check not in (*known, ""):
+        raise BadInput(f"{place}: check is {check!r}; allowed are {', '.join(sorted(known))}: correct it")
+    if ("lanes" in values) != ("why" in values):
+        raise BadInput(f"{place}: lanes and why go together: say why it can show in those lanes alone")
+    try:
+        item, algorithm = implementation_named(registry, driver), parse_algorithm(values["algorithm"])
+        mode_named(registry, algorithm.mode)
+    except BadInput as error:
+        raise BadInput(f"{place}: {error}") from None
+    if item.cipher != algorithm.cipher:
+        raise BadInput(f"{place}: algorithm is {algorithm}, but {driver} computes {item.cipher}: correct one of them")
+    file = registry.root / "impls" / values["file"]
+    _check_file(place, file, item, registry, algorithm)
+    original = read_files([file])[0]
+    found = original.decode(errors="replace").count(values["replace"])
+    if found != 1:
+        raise BadInput(
+            f"{place}: what it replaces is found {found} times in {shown(file)}, and must be found exactly once: "
+            "adapt the fault to the source as it is now"
+        )
+    return Plant(
+        name=values["name"],
+        what=values["what"],
+        models=values.get("models", ""),
+        check=check,
+        driver=driver,
+        algorithm=algorithm,
+        symptom=values.get("symptom", ""),
+        control=control,
+        file=file,
+        original=original,
+        changed=original.decode().replace(values["replace"], values["with"]).encode(),
+        lanes=values.get("lanes", ()),
+        where=path,
+    )
+
+
+def _once(place: str, name: str, value: str, fixed: str, control: bool) -> str:
+    """What the file's place says already may be said again, but not otherwise."""
+    if value and fixed and value != fixed:
+        raise BadInput(f"{place}: {name} is {value!r}, but the file lies where it is {fixed!r}: remove the key")
+    if not value and not fixed and not (control and name == "check"):
+        raise BadInput(f"{place}: the key {name!r} is missing: add it")
+    return value or fixed
+
+
+def _check_file(place: str, file: Path, item: Implementation, registry: Registry, algorithm: Algorithm) -> None:
+    """The edit must be in what is compiled for the subject: its folder, its cipher's headers, or the mode's code."""
+    modes = registry.root / "impls" / "modes"
+    allowed = (item.folder, item.folder.parent, modes / algorithm.mode, modes, registry.root / "impls" / "shim")
+    if file.parent not in allowed or not file.is_file():
+        folders = ", ".join(str(folder.relative_to(registry.root / "impls")) for folder in allowed)
+        raise BadInput(f"{place}: file is {file.name!r}, which is none of the subject; allowed are files in {folders}")
+
+
+def plant_lanes(registry: Registry, plant: Plant, lanes: Iterable[Lane]) -> list[Lane]:
+    """The lanes of ``lanes`` in which a plant is tried: those with the full grids, and those that it names."""
+    item = implementation_named(registry, plant.driver)
+    fitting = [lane for lane in lanes if item.isa in ("any", lane.arch)]
+    if plant.lanes:
+        return [lane for lane in fitting if lane.name in plant.lanes]
+    return [lane for lane in fitting if lane.full or lane.name == f"{lane.arch}_qemu_max"]
