@@ -13,7 +13,7 @@ from typing import Protocol
 
 from crosslane.wire import Status
 
-__all__ = ["Answer", "BlockCipher", "Keyed", "Message", "Refused", "blocks", "require", "xor"]
+__all__ = ["Answer", "BlockCipher", "Keyed", "Message", "Refused", "blocks", "data_unit", "require", "xor"]
 
 
 class BlockCipher(Protocol):
@@ -84,3 +84,37 @@ def xor(first: bytes, second: bytes) -> bytes:
 def blocks(data: bytes, block_len: int) -> list[bytes]:
     """``data`` in pieces of ``block_len`` bytes, the last one shorter where it does not divide."""
     return [data[i : i + block_len] for i in range(0, len(data), block_len)]
+
+
+def _tweaked(cipher: BlockCipher, block: bytes, tweak: bytes, decrypting: bool) -> bytes:
+    """C = E_K1(P xor T) xor T, and the inverse."""
+    step = cipher.decrypt if decrypting else cipher.encrypt
+    return xor(step(xor(block, tweak)), tweak)
+
+
+def data_unit(keyed: Keyed, message: Message, double: Callable[[bytes], bytes]) -> Answer:
+    """What the variants of XTS have alike; ``double`` multiplies a tweak by the primitive element alpha.
+
+    Key = K1 | K2; T_0 = E_K2(i), T_{j+1} = T_j * alpha. A partial block C_m is stolen from the block before it.
+    Encrypting, C_{m-1} and C_m are CC = E(P_{m-1}; T_{m-1}) cut, and E(P_m | rest of CC; T_m); decrypting, the same
+    with the last two tweaks exchanged.
+    """
+    half = len(message.key) // 2
+    cipher = keyed(message.key[:half])
+    require(len(message.iv) == cipher.block_len, Status.BAD_IV_LEN)
+    require(len(message.data) >= cipher.block_len, Status.BAD_DATA_LEN)
+    tweak = keyed(message.key[half:]).encrypt(message.iv)
+    pieces, tweaks = blocks(message.data, cipher.block_len), []
+    for _ in pieces:
+        tweaks.append(tweak)
+        tweak = double(tweak)
+    stealing = len(pieces[-1]) < cipher.block_len
+    if stealing and message.decrypting:
+        tweaks[-2:] = tweaks[-1], tweaks[-2]
+    num_whole = len(pieces) - stealing
+    out = [_tweaked(cipher, pieces[j], tweaks[j], message.decrypting) for j in range(num_whole)]
+    if stealing:
+        stolen, tail = out.pop(), pieces[-1]
+        out.append(_tweaked(cipher, tail + stolen[len(tail) :], tweaks[-1], message.decrypting))
+        out.append(stolen[: len(tail)])
+    return Answer(b"".join(out), b"", b"")
