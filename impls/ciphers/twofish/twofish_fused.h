@@ -25,6 +25,21 @@ static inline void store_block(uint8_t *p, __m128i v)
     _mm_storeu_si128((__m128i *)(void *)p, v);
 }
 
+/* As load_be64 and store_be64 do, but in one instruction wherever the compiler finds the number. */
+static inline uint64_t load_number(const uint8_t *p)
+{
+    uint64_t v;
+
+    memcpy(&v, p, sizeof(v));
+    return __builtin_bswap64(v);
+}
+
+static inline void store_number(uint8_t *p, uint64_t v)
+{
+    v = __builtin_bswap64(v);
+    memcpy(p, &v, sizeof(v));
+}
+
 static inline size_t fused_min(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -107,14 +122,14 @@ static void cfb_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_
 static void ctr_crypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
 {
     uint8_t keystream[FUSED_RUN * BLOCK_LEN];
-    uint64_t high = load_be64(iv), low = load_be64(iv + 8);
+    uint64_t high = load_number(iv), low = load_number(iv + 8);
 
     for (size_t run; len > 0; len -= run) {
         run = fused_min(len, sizeof(keystream));
         const size_t num_blocks = (run + BLOCK_LEN - 1) / BLOCK_LEN;
         for (size_t i = 0; i < num_blocks; i++) {
-            store_be64(keystream + BLOCK_LEN * i, high);
-            store_be64(keystream + BLOCK_LEN * i + 8, low);
+            store_number(keystream + BLOCK_LEN * i, high);
+            store_number(keystream + BLOCK_LEN * i + 8, low);
             low++;
             high += low == 0;
         }
@@ -123,8 +138,8 @@ static void ctr_crypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t 
         dst += run;
         src += run;
     }
-    store_be64(iv, high);
-    store_be64(iv + 8, low);
+    store_number(iv, high);
+    store_number(iv + 8, low);
 }
 
 /* dst = the cipher of src xor masks, xor masks. */
@@ -199,8 +214,8 @@ static inline void lrw_next(struct lrw_tweak *t, uint8_t *mask)
 {
     const unsigned ones = trailing_ones(t->index);
 
-    store_be64(mask, t->tweak.high);
-    store_be64(mask + 8, t->tweak.low);
+    store_number(mask, t->tweak.high);
+    store_number(mask + 8, t->tweak.low);
     for (; t->num_steps <= ones; t->num_steps++) {
         t->power = times_x(t->power);
         t->steps[t->num_steps] = element_add(t->steps[t->num_steps - 1], t->power);
@@ -219,9 +234,9 @@ static void lrw_crypt(const void *ctx, subject_blocks_fn *blocks, const uint8_t 
     if (len == 0) {
         return;
     }
-    t.key2 = t.power = t.steps[0] = (struct element){load_be64(key2), load_be64(key2 + 8)};
+    t.key2 = t.power = t.steps[0] = (struct element){load_number(key2), load_number(key2 + 8)};
     t.num_steps = 1;
-    t.index = (struct element){load_be64(index), load_be64(index + 8)};
+    t.index = (struct element){load_number(index), load_number(index + 8)};
     t.tweak = lrw_product(t.key2, t.index);
     for (size_t run; len > 0; len -= run) {
         run = fused_min(len, sizeof(masks));
@@ -232,8 +247,8 @@ static void lrw_crypt(const void *ctx, subject_blocks_fn *blocks, const uint8_t 
         dst += run;
         src += run;
     }
-    store_be64(index, t.index.high);
-    store_be64(index + 8, t.index.low);
+    store_number(index, t.index.high);
+    store_number(index + 8, t.index.low);
 }
 
 static void lrw_encrypt(const void *ctx, const uint8_t *key2, uint8_t *dst, const uint8_t *src, size_t len,
@@ -251,8 +266,8 @@ static void lrw_decrypt(const void *ctx, const uint8_t *key2, uint8_t *dst, cons
 /* XTS writes the same field with its lowest coefficients first. */
 static inline void store_tweak(uint8_t *p, struct element tweak)
 {
-    store_le64(p, tweak.low);
-    store_le64(p + 8, tweak.high);
+    memcpy(p, &tweak.low, sizeof(tweak.low));
+    memcpy(p + 8, &tweak.high, sizeof(tweak.high));
 }
 
 /* Ciphertext stealing (IEEE Std 1619-2018, 5.3.2 and 5.4.2): the last whole block and the tail_len bytes behind it. The

@@ -98,6 +98,12 @@ static inline void decrypt_round(const struct tabled_ctx *ctx, const uint32_t *k
     *d = rotr32(*d ^ (sum + t1 + k[1]), 1);
 }
 
+/* In one store: the next to read the block may load it whole. */
+static inline void store_words(uint8_t *dst, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+    _mm_storeu_si128((__m128i *)(void *)dst, _mm_set_epi32((int)d, (int)c, (int)b, (int)a));
+}
+
 static void encrypt_one(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_t *src)
 {
     const uint32_t *k = ctx->subkey;
@@ -109,10 +115,7 @@ static void encrypt_one(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_
         encrypt_round(ctx, rk, a, b, &c, &d);
         encrypt_round(ctx, rk + 2, c, d, &a, &b);
     }
-    store_le32(dst, c ^ k[4]);
-    store_le32(dst + 4, d ^ k[5]);
-    store_le32(dst + 8, a ^ k[6]);
-    store_le32(dst + 12, b ^ k[7]);
+    store_words(dst, c ^ k[4], d ^ k[5], a ^ k[6], b ^ k[7]);
 }
 
 static void decrypt_one(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_t *src)
@@ -126,10 +129,7 @@ static void decrypt_one(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_
         decrypt_round(ctx, rk + 2, a, b, &c, &d);
         decrypt_round(ctx, rk, c, d, &a, &b);
     }
-    store_le32(dst, c ^ k[0]);
-    store_le32(dst + 4, d ^ k[1]);
-    store_le32(dst + 8, a ^ k[2]);
-    store_le32(dst + 12, b ^ k[3]);
+    store_words(dst, c ^ k[0], d ^ k[1], a ^ k[2], b ^ k[3]);
 }
 
 /* Assembly of three blocks. %rdi: tables; %rsi: the blocks, words a b c d of each; %rbx: this iteration's round keys.
