@@ -16,6 +16,8 @@
 
 #define WAYS 32u
 #define HALF 16u
+/* Once for encryption and once for decryption, whatever the compiler thinks of its size. */
+#define SPECIALISED static inline __attribute__((always_inline))
 #define NEEDED (SUBJECT_X86_AVX | SUBJECT_X86_AVX2)
 
 /* What a byte of g's argument goes through, in pairs of tables for a' and b': the inner layer of a q, and the outer one
@@ -81,35 +83,51 @@ static inline __m256i high_nibbles(__m256i v)
         b = high_nibbles(both);                                                                      \
     } while (0)
 
-/* The byte y of the last q times an element of the MDS matrix. */
-static inline __m256i product(unsigned q_last, unsigned element, __m256i a, __m256i b)
-{
-    return vxor(_mm256_shuffle_epi8(twice(last_a[q_last][element]), a),
-                _mm256_shuffle_epi8(twice(last_b[q_last][element]), b));
-}
-
 struct four {
     __m256i v[4];
 };
 
-/* Section 4.2: the MDS matrix times y_0 to y_3, given as their last nibbles; row i of it makes slice i. Which q was the
- * last is bit 0 of q_before. */
-static inline struct four mds_matrix(__m256i a0, __m256i b0, __m256i a1, __m256i b1, __m256i a2, __m256i b2, __m256i a3,
-                                     __m256i b3)
+/* The byte y of the last q, given as its last nibbles, times the elements 01, 5B and EF of the MDS matrix. */
+SPECIALISED struct four products(unsigned q_last, __m256i a, __m256i b)
 {
-    const __m256i y0_ef = product(1, BY_EF, a0, b0), y1_ef = product(0, BY_EF, a1, b1);
-    const __m256i y2_ef = product(1, BY_EF, a2, b2), y3_5b = product(0, BY_5B, a3, b3);
-
     return (struct four){{
-        vxor(vxor(product(1, BY_01, a0, b0), y1_ef), vxor(product(1, BY_5B, a2, b2), y3_5b)),
-        vxor(vxor(product(1, BY_5B, a0, b0), y1_ef), vxor(y2_ef, product(0, BY_01, a3, b3))),
-        vxor(vxor(y0_ef, product(0, BY_5B, a1, b1)), vxor(product(1, BY_01, a2, b2), product(0, BY_EF, a3, b3))),
-        vxor(vxor(y0_ef, product(0, BY_01, a1, b1)), vxor(y2_ef, y3_5b)),
+        vxor(_mm256_shuffle_epi8(twice(last_a[q_last][BY_01]), a),
+             _mm256_shuffle_epi8(twice(last_b[q_last][BY_01]), b)),
+        vxor(_mm256_shuffle_epi8(twice(last_a[q_last][BY_5B]), a),
+             _mm256_shuffle_epi8(twice(last_b[q_last][BY_5B]), b)),
+        vxor(_mm256_shuffle_epi8(twice(last_a[q_last][BY_EF]), a),
+             _mm256_shuffle_epi8(twice(last_b[q_last][BY_EF]), b)),
     }};
 }
 
+/* Section 4.2: the MDS matrix times y_0 to y_3, column by column; row i makes slice i. Which q was the last is bit 0 of
+ * q_before. */
+SPECIALISED struct four mds_matrix(__m256i a0, __m256i b0, __m256i a1, __m256i b1, __m256i a2, __m256i b2, __m256i a3,
+                                   __m256i b3)
+{
+    struct four y = products(1, a0, b0);
+    __m256i z0 = y.v[BY_01], z1 = y.v[BY_5B], z2 = y.v[BY_EF], z3 = y.v[BY_EF];
+
+    y = products(0, a1, b1);
+    z0 = vxor(z0, y.v[BY_EF]);
+    z1 = vxor(z1, y.v[BY_EF]);
+    z2 = vxor(z2, y.v[BY_5B]);
+    z3 = vxor(z3, y.v[BY_01]);
+    y = products(1, a2, b2);
+    z0 = vxor(z0, y.v[BY_5B]);
+    z1 = vxor(z1, y.v[BY_EF]);
+    z2 = vxor(z2, y.v[BY_01]);
+    z3 = vxor(z3, y.v[BY_EF]);
+    y = products(0, a3, b3);
+    z0 = vxor(z0, y.v[BY_5B]);
+    z1 = vxor(z1, y.v[BY_01]);
+    z2 = vxor(z2, y.v[BY_EF]);
+    z3 = vxor(z3, y.v[BY_5B]);
+    return (struct four){{z0, z1, z2, z3}};
+}
+
 /* g of the slices x. */
-static inline struct four g_of(const struct schedule *s, unsigned k, __m256i x0, __m256i x1, __m256i x2, __m256i x3)
+SPECIALISED struct four g_of(const struct schedule *s, unsigned k, __m256i x0, __m256i x1, __m256i x2, __m256i x3)
 {
     const struct layer *l = s->column[0], *last = s->column[k];
     __m256i a0, a1, a2, a3, b0, b1, b2, b3;
@@ -148,8 +166,8 @@ static inline struct four g_of(const struct schedule *s, unsigned k, __m256i x0,
     } while (0)
 
 /* g of the slices x and of the slices y together: eight chains of look-ups, none of which waits for another. */
-static inline void g_of_two(struct four *gx, struct four *gy, const struct schedule *s, unsigned k,
-                            const struct four *x, const struct four *y)
+SPECIALISED void g_of_two(struct four *gx, struct four *gy, const struct schedule *s, unsigned k, const struct four *x,
+                          const struct four *y)
 {
     const struct layer *l = s->column[0], *last = s->column[k];
     __m256i a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3;
@@ -257,7 +275,7 @@ static inline __m256i rotr1(__m256i v)
 }
 
 /* Eight blocks' share of a round: F, whose key is k0 and k1, goes into c and d. */
-static inline void into_eight(__m256i *c, __m256i *d, __m256i t0, __m256i t1, __m256i k0, __m256i k1, int decrypting)
+SPECIALISED void into_eight(__m256i *c, __m256i *d, __m256i t0, __m256i t1, __m256i k0, __m256i k1, int decrypting)
 {
     const __m256i sum = _mm256_add_epi32(t0, t1);
     const __m256i f0 = _mm256_add_epi32(sum, k0), f1 = _mm256_add_epi32(_mm256_add_epi32(sum, t1), k1);
@@ -267,8 +285,8 @@ static inline void into_eight(__m256i *c, __m256i *d, __m256i t0, __m256i t1, __
 }
 
 /* A round on words (0, 1) into (2, 3), or the other way round, where `from` is 0 or 2. */
-static inline void wide_round(const struct shuffle_ctx *ctx, unsigned round, struct wide *x, unsigned from,
-                              int decrypting)
+SPECIALISED void wide_round(const struct shuffle_ctx *ctx, unsigned round, struct wide *x, unsigned from,
+                            int decrypting)
 {
     __m256i *c = x->word[from ^ 2u], *d = x->word[(from ^ 2u) + 1];
     const struct four a = to_slices(x->word[from], twice(gather_plain));
@@ -286,7 +304,7 @@ static inline void wide_round(const struct shuffle_ctx *ctx, unsigned round, str
     into_eight(&c[3], &d[3], t0.v[3], t1.v[3], k0, k1, decrypting);
 }
 
-static inline void crypt_wide(const struct shuffle_ctx *ctx, uint8_t *dst, const uint8_t *src, int decrypting)
+SPECIALISED void crypt_wide(const struct shuffle_ctx *ctx, uint8_t *dst, const uint8_t *src, int decrypting)
 {
     const __m256i before = twice(ctx->subkey + (decrypting ? 4 : 0)), after = twice(ctx->subkey + (decrypting ? 0 : 4));
     struct wide x;
@@ -302,9 +320,9 @@ static inline void crypt_wide(const struct shuffle_ctx *ctx, uint8_t *dst, const
     }
 }
 
-/* 16 blocks: words a and b of blocks 4i to 4i + 3 in the lower and the upper half of ab[i], c and d likewise. */
+/* 16 blocks: words a and b of blocks 4i to 4i + 3 in the lower and the upper half of pair[0][i], c and d in pair[1][i]. */
 struct paired {
-    __m256i ab[4], cd[4];
+    __m256i pair[2][4];
 };
 
 static const uint8_t gather_pair[32] = {GATHER(0), GATHER(1), GATHER(2), GATHER(3),
@@ -320,13 +338,14 @@ static inline void load_four(struct paired *x, unsigned i, const uint8_t *src, _
     const struct four t = transposed(vxor(twice(src), whitening), vxor(twice(src + 16), whitening),
                                      vxor(twice(src + 32), whitening), vxor(twice(src + 48), whitening));
 
-    x->ab[i] = _mm256_blend_epi32(t.v[0], t.v[1], 0xf0);
-    x->cd[i] = _mm256_blend_epi32(t.v[2], t.v[3], 0xf0);
+    x->pair[0][i] = _mm256_blend_epi32(t.v[0], t.v[1], 0xf0);
+    x->pair[1][i] = _mm256_blend_epi32(t.v[2], t.v[3], 0xf0);
 }
 
 static inline void store_four(uint8_t *dst, const struct paired *x, unsigned i, __m256i whitening)
 {
-    const struct four t = transposed(x->cd[i], halves_swapped(x->cd[i]), x->ab[i], halves_swapped(x->ab[i]));
+    const struct four t =
+        transposed(x->pair[1][i], halves_swapped(x->pair[1][i]), x->pair[0][i], halves_swapped(x->pair[0][i]));
 
     for (unsigned j = 0; j < 4; j++) {
         _mm_storeu_si128((__m128i *)(void *)(dst + 16 * j), _mm256_castsi256_si128(vxor(t.v[j], whitening)));
@@ -345,8 +364,8 @@ static inline __m256i rotr_by(__m256i v, __m256i n)
 }
 
 /* F of the words in `from` goes into those in `into`; before and after say which of them are rotated when. */
-static inline void paired_round(const struct shuffle_ctx *ctx, unsigned round, __m256i into[4], const __m256i from[4],
-                                __m256i before, __m256i after)
+SPECIALISED void paired_round(const struct shuffle_ctx *ctx, unsigned round, __m256i into[4], const __m256i from[4],
+                              __m256i before, __m256i after)
 {
     const __m256i upper = _mm256_setr_epi32(0, 0, 0, 0, -1, -1, -1, -1), key = load(ctx->key_pair[round]);
     const struct four x = to_slices(from, load(gather_pair));
@@ -361,7 +380,7 @@ static inline void paired_round(const struct shuffle_ctx *ctx, unsigned round, _
     }
 }
 
-static inline void crypt_half(const struct shuffle_ctx *ctx, uint8_t *dst, const uint8_t *src, int decrypting)
+SPECIALISED void crypt_half(const struct shuffle_ctx *ctx, uint8_t *dst, const uint8_t *src, int decrypting)
 {
     const __m256i first = twice(ctx->subkey + (decrypting ? 4 : 0)), last = twice(ctx->subkey + (decrypting ? 0 : 4));
     const __m256i lower_one = _mm256_setr_epi32(1, 1, 1, 1, 0, 0, 0, 0);
@@ -372,9 +391,8 @@ static inline void crypt_half(const struct shuffle_ctx *ctx, uint8_t *dst, const
     for (unsigned i = 0; i < 4; i++) {
         load_four(&x, i, src + 64 * i, first);
     }
-    for (unsigned r = 0; r < NUM_ROUNDS; r += 2) {
-        paired_round(ctx, decrypting ? NUM_ROUNDS - 1 - r : r, x.cd, x.ab, before, after);
-        paired_round(ctx, decrypting ? NUM_ROUNDS - 2 - r : r + 1, x.ab, x.cd, before, after);
+    for (unsigned r = 0; r < NUM_ROUNDS; r++) {
+        paired_round(ctx, decrypting ? NUM_ROUNDS - 1 - r : r, x.pair[~r & 1u], x.pair[r & 1u], before, after);
     }
     for (unsigned i = 0; i < 4; i++) {
         store_four(dst + 64 * i, &x, i, last);
@@ -382,8 +400,8 @@ static inline void crypt_half(const struct shuffle_ctx *ctx, uint8_t *dst, const
 }
 
 /* At most 16 blocks; fewer go with zeros behind them. */
-static inline void crypt_rest(const struct shuffle_ctx *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks,
-                              int decrypting)
+SPECIALISED void crypt_rest(const struct shuffle_ctx *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks,
+                            int decrypting)
 {
     uint8_t padded[16 * HALF];
 
@@ -398,8 +416,8 @@ static inline void crypt_rest(const struct shuffle_ctx *ctx, uint8_t *dst, const
     memcpy(dst, padded, 16 * num_blocks);
 }
 
-static inline void crypt_blocks(const struct shuffle_ctx *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks,
-                                int decrypting)
+SPECIALISED void crypt_blocks(const struct shuffle_ctx *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks,
+                              int decrypting)
 {
     while (num_blocks >= WAYS) {
         SUBJECT_PATH("32way");
