@@ -1,115 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Twofish with AVX. Four blocks make a group: register j holds word j of each. Look-ups are made in general registers;
- * additions, rotations and keys are one vector instruction for four blocks, which leaves the integer units to the bytes.
- * While one group waits for its look-ups the other's go on. Fewer than eight blocks go by threes and ones.
+ * Twofish with AVX: two groups of four blocks, look-ups in general registers. Fewer than eight blocks go by threes and
+ * ones.
  */
 #include "twofish_lookup.h"
 #include "twofish_tabled.h"
 
 #define WAYS 8u
+#define GROUP_BYTES 64u
 
-struct group {
-    __m128i a, b, c, d;
-};
+typedef __m128i vec;
+#define VEC(op) _mm_##op
+#define vec_xor _mm_xor_si128
+#define vec_or _mm_or_si128
+#define vec_g four_g
+#define vec_g_rotated four_g_rotated
 
-static inline __m128i broadcast(uint32_t v)
+static inline vec load_row(const uint8_t *src, unsigned i, const uint32_t *k)
 {
-    return _mm_set1_epi32((int)v);
+    return _mm_xor_si128(load_words(src + 16 * i), load_words(k));
 }
 
-static inline __m128i rotl1(__m128i v)
+static inline void store_row(uint8_t *dst, unsigned i, vec v, const uint32_t *k)
 {
-    return _mm_or_si128(_mm_add_epi32(v, v), _mm_srli_epi32(v, 31));
+    _mm_storeu_si128((__m128i *)(void *)(dst + 16 * i), _mm_xor_si128(v, load_words(k)));
 }
 
-static inline __m128i rotr1(__m128i v)
-{
-    return _mm_or_si128(_mm_srli_epi32(v, 1), _mm_slli_epi32(v, 31));
-}
-
-/* One round: F of (a, b) goes into (c, d), and the halves change places. */
-static inline void encrypt_group_round(const struct tabled_ctx *ctx, const uint32_t *k, struct group *x)
-{
-    const __m128i t1 = four_g_rotated(ctx, x->b), sum = _mm_add_epi32(four_g(ctx, x->a), t1);
-    const __m128i f0 = _mm_add_epi32(sum, broadcast(k[0]));
-    const __m128i f1 = _mm_add_epi32(_mm_add_epi32(sum, t1), broadcast(k[1]));
-
-    *x = (struct group){rotr1(_mm_xor_si128(x->c, f0)), _mm_xor_si128(rotl1(x->d), f1), x->a, x->b};
-}
-
-static inline void decrypt_group_round(const struct tabled_ctx *ctx, const uint32_t *k, struct group *x)
-{
-    const __m128i t1 = four_g_rotated(ctx, x->b), sum = _mm_add_epi32(four_g(ctx, x->a), t1);
-    const __m128i f0 = _mm_add_epi32(sum, broadcast(k[0]));
-    const __m128i f1 = _mm_add_epi32(_mm_add_epi32(sum, t1), broadcast(k[1]));
-
-    *x = (struct group){_mm_xor_si128(rotl1(x->c), f0), rotr1(_mm_xor_si128(x->d, f1)), x->a, x->b};
-}
-
-/* Rows to columns: word j of four blocks from or to one register. */
-static inline struct group transposed(__m128i a, __m128i b, __m128i c, __m128i d)
-{
-    const __m128i ab_low = _mm_unpacklo_epi32(a, b), ab_high = _mm_unpackhi_epi32(a, b);
-    const __m128i cd_low = _mm_unpacklo_epi32(c, d), cd_high = _mm_unpackhi_epi32(c, d);
-
-    return (struct group){_mm_unpacklo_epi64(ab_low, cd_low), _mm_unpackhi_epi64(ab_low, cd_low),
-                          _mm_unpacklo_epi64(ab_high, cd_high), _mm_unpackhi_epi64(ab_high, cd_high)};
-}
-
-static inline struct group load_group(const uint8_t *src, __m128i whitening)
-{
-    return transposed(_mm_xor_si128(load_words(src), whitening), _mm_xor_si128(load_words(src + 16), whitening),
-                      _mm_xor_si128(load_words(src + 32), whitening), _mm_xor_si128(load_words(src + 48), whitening));
-}
-
-/* The halves change places, which undoes the last round's swap. */
-static inline void store_group(uint8_t *dst, const struct group *x, __m128i whitening)
-{
-    const struct group y = transposed(x->c, x->d, x->a, x->b);
-
-    _mm_storeu_si128((__m128i *)(void *)dst, _mm_xor_si128(y.a, whitening));
-    _mm_storeu_si128((__m128i *)(void *)(dst + 16), _mm_xor_si128(y.b, whitening));
-    _mm_storeu_si128((__m128i *)(void *)(dst + 32), _mm_xor_si128(y.c, whitening));
-    _mm_storeu_si128((__m128i *)(void *)(dst + 48), _mm_xor_si128(y.d, whitening));
-}
-
-static void encrypt_eight(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_t *src)
-{
-    const uint32_t *k = ctx->subkey;
-    struct group x = load_group(src, load_words(k)), y = load_group(src + 64, load_words(k));
-
-    SUBJECT_PATH("8way");
-    for (const uint32_t *rk = k + 8; rk < k + NUM_SUBKEYS; rk += 4) {
-        encrypt_group_round(ctx, rk, &x);
-        encrypt_group_round(ctx, rk, &y);
-        encrypt_group_round(ctx, rk + 2, &x);
-        encrypt_group_round(ctx, rk + 2, &y);
-    }
-    store_group(dst, &x, load_words(k + 4));
-    store_group(dst + 64, &y, load_words(k + 4));
-}
-
-static void decrypt_eight(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_t *src)
-{
-    const uint32_t *k = ctx->subkey;
-    struct group x = load_group(src, load_words(k + 4)), y = load_group(src + 64, load_words(k + 4));
-
-    SUBJECT_PATH("8way");
-    for (const uint32_t *rk = k + NUM_SUBKEYS - 4; rk > k + 4; rk -= 4) {
-        decrypt_group_round(ctx, rk + 2, &x);
-        decrypt_group_round(ctx, rk + 2, &y);
-        decrypt_group_round(ctx, rk, &x);
-        decrypt_group_round(ctx, rk, &y);
-    }
-    store_group(dst, &x, load_words(k));
-    store_group(dst + 64, &y, load_words(k));
-}
+#include "twofish_groups.h"
 
 static void encrypt_blocks(const void *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks)
 {
     for (; num_blocks >= WAYS; num_blocks -= WAYS, dst += 16 * WAYS, src += 16 * WAYS) {
-        encrypt_eight(ctx, dst, src);
+        SUBJECT_PATH("8way");
+        encrypt_two_groups(ctx, dst, src);
     }
     encrypt_few(ctx, dst, src, num_blocks);
 }
@@ -117,7 +40,8 @@ static void encrypt_blocks(const void *ctx, uint8_t *dst, const uint8_t *src, si
 static void decrypt_blocks(const void *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks)
 {
     for (; num_blocks >= WAYS; num_blocks -= WAYS, dst += 16 * WAYS, src += 16 * WAYS) {
-        decrypt_eight(ctx, dst, src);
+        SUBJECT_PATH("8way");
+        decrypt_two_groups(ctx, dst, src);
     }
     decrypt_few(ctx, dst, src, num_blocks);
 }
