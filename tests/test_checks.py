@@ -83,8 +83,9 @@ TABLE: list[tuple[str, dict[str, Any], bool | None, str]] = [
 ]
 
 COVERED = dict.fromkeys(
-    ("lengths", "counter_wrap", "splits", "iv_out", "in_place", "overlap_refused", "alignment", "guard_pages",
-     "key_lengths", "weak_keys", "aead_headers", "tamper", "refused", "large"),
+    ("distinct_lengths", "tail_15", "counter_64", "j0_wrap", "tweak_steered", "splits_3", "interleaved", "in_place",
+     "distinct_align_iv", "guard_end_key", "key_len_16", "weak_keys_policy_1", "overlap_refused", "aad_len_14",
+     "tamper_tag", "data_len_refused", "large"),
     3,
 )  # fmt: skip
 
@@ -150,12 +151,11 @@ def test_what_no_case_exercised_is_red_where_the_full_grids_ran(
     red = [
         check.name for check in checks.values() if check.judge(make_cell(covered=lacking, full=True)).passed is False
     ]
-    assert len(red) == 1
+    assert len(red) == (2 if name == "overlap_refused" else 1)
     outcome = checks[red[0]].judge(make_cell(covered=lacking, full=True))
     assert outcome.reason == f"no case had {name}"
     assert checks[red[0]].judge(make_cell(covered=lacking)) == Outcome(None, f"no case had {name} among so few")
-    without = {key: value for key, value in COVERED.items() if key != name}
-    assert checks[red[0]].judge(make_cell(covered=without, full=True)).passed is None
+    assert checks[red[0]].judge(make_cell(covered={"messages": 8}, full=True)).passed is None
 
 
 @pytest.mark.parametrize(

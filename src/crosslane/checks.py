@@ -3,7 +3,7 @@
 
 A check is data, functions, or both:
 
-- ``COVERS``: what cases must have exercised, keys of ``coverage.coverage``; one that was promised and not met is red.
+- ``COVERS``: what cases must have exercised, patterns of keys of ``coverage.coverage``; one that was not met is red.
 - ``SYMPTOMS`` and ``CLASSES``: which findings are its own, by the watcher that objected or by a word of the class.
 - ``WATCHER``: the watcher without which it cannot be observed.
 - ``judge(cell) -> Outcome``: where all that does not say it.
@@ -16,6 +16,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
 
@@ -112,7 +113,7 @@ def _covered(covers: tuple[str, ...], cell: CellResult) -> Outcome:
     """Whether cases of the cell exercised what the check is about."""
     if cell.wanted == 0:
         return Outcome(None, "only vectors were run")
-    applying = [name for name in covers if name in cell.covered]
+    applying = [name for name in cell.covered if any(fnmatchcase(name, pattern) for pattern in covers)]
     if covers and not applying:
         return Outcome(None, "the algorithm, or what the library shows of it, has no such thing")
     missed = ", ".join(name for name in applying if not cell.covered[name])

@@ -163,9 +163,9 @@ def _plant(
 
 
 def _once(place: str, name: str, value: str, fixed: str, control: bool) -> str:
-    """What the file's place says already is not said again."""
-    if value and fixed:
-        raise BadInput(f"{place}: {name} follows from where the file lies ({fixed!r}): remove the key")
+    """What the file's place says already may be said again, but not otherwise."""
+    if value and fixed and value != fixed:
+        raise BadInput(f"{place}: {name} is {value!r}, but the file lies where it is {fixed!r}: remove the key")
     if not value and not fixed and not (control and name == "check"):
         raise BadInput(f"{place}: the key {name!r} is missing: add it")
     return value or fixed
@@ -183,7 +183,7 @@ def _check_file(place: str, file: Path, item: Implementation, registry: Registry
 def plant_lanes(registry: Registry, plant: Plant, lanes: Iterable[Lane]) -> list[Lane]:
     """The lanes of ``lanes`` in which a plant is tried: those with the full grids, and those that it names."""
     item = implementation_named(registry, plant.driver)
-    fitting = [lane for lane in lanes if item.isa in ("any", lane.arch) and not lane.sanitized]
+    fitting = [lane for lane in lanes if item.isa in ("any", lane.arch)]
     if plant.lanes:
         return [lane for lane in fitting if lane.name in plant.lanes]
     return [lane for lane in fitting if lane.full or lane.name == f"{lane.arch}_qemu_max"]

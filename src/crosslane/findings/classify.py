@@ -16,12 +16,12 @@ from itertools import pairwise
 from crosslane.compare import Departure
 from crosslane.describe import register_names
 from crosslane.findings.case import Case, Operation, Place
-from crosslane.findings.judge import Judge, normalised
+from crosslane.findings.judge import Tries, normalised
 from crosslane.findings.steps import is_counter
 from crosslane.manifest import Manifest
 from crosslane.wire import Buffer, Edge, Flag, OpKind, Symptom, Verdict
 
-__all__ = ["Classified", "classify", "face", "same_face", "without"]
+__all__ = ["Classified", "classify", "face", "prefix_of", "same_face", "without"]
 
 _WRITES = (Symptom.CANARY, Symptom.GUARD_WRITE)
 _ANSWERS = (Symptom.OUTPUT, Symptom.IV)
@@ -58,7 +58,7 @@ def same_face(one: Departure, other: Departure) -> bool:
     return face(one) == face(other) and other.registers & ~one.registers == 0
 
 
-def _prefix(departure: Departure, arch: str, registers: int) -> list[str]:
+def prefix_of(departure: Departure, arch: str, registers: int = 0) -> list[str]:
     """What the watcher itself says of the fault."""
     symptom = departure.symptom
     side = "before" if departure.offset < 0 else "behind"
@@ -83,11 +83,13 @@ def _signal_name(number: int) -> str:
         return f"signal_{number}"
 
 
-def classify(judge: Judge, case: Case, departure: Departure, *, arch: str, registers: int = 0) -> Classified:
+def classify(judge: Tries, case: Case, departure: Departure, *, arch: str, registers: int = 0) -> Classified:
     """The class of a shrunk case. Asks the subject about the cases beside it."""
     features = sorted({*_layout(case, departure), *_shape(case), *_values(case, judge.manifest)})
     features = sorted({*features, *_by_asking(judge, case, departure)})
-    words = [*_prefix(departure, arch, registers), *features]
+    if "rekey" in features:  # which needs another key, of whatever bytes and length
+        features = [name for name in features if name.partition(":")[0] not in ("key", "key_len")]
+    words = [*prefix_of(departure, arch, registers), *features]
     return Classified(tuple(features), "+".join(words) or "any")
 
 
@@ -96,6 +98,8 @@ def _layout(case: Case, departure: Departure) -> Iterable[str]:
     places = [place for item in case.operations for place in (item.place, item.out_place)]
     if any(item.in_place for item in case.operations):
         yield "in_place"
+    if any(item.overlapping for item in case.operations):
+        yield "overlap"
     if any(place.edge is Edge.MIDDLE and place.align for place in places):
         yield "align"
     if any(place.edge is not Edge.MIDDLE for place in places) and not guarded:
@@ -150,7 +154,7 @@ def _legal_keys(manifest: Manifest) -> list[int]:
     return sorted(n * manifest.num_keys + manifest.key_extra_len for n in manifest.key_lens)
 
 
-def _by_asking(judge: Judge, case: Case, departure: Departure) -> list[str]:
+def _by_asking(judge: Tries, case: Case, departure: Departure) -> list[str]:
     """Features that show by comparison: direction, key length, a partial block, a number of blocks."""
     manifest, bs = judge.manifest, judge.manifest.block_len
     length = _longest(case)
@@ -162,15 +166,21 @@ def _by_asking(judge: Judge, case: Case, departure: Departure) -> list[str]:
     for other in legal:
         if len(set(keys)) == 1 and keys[0] in legal and other != keys[0]:
             questions[f"key {other}"] = _keyed(case, keys[0], other)
+    ivs = {len(item.data) for item in case.operations if item.kind is OpKind.SETIV}
+    for other in manifest.iv_lens if manifest.iv == "nonce" and ivs & set(manifest.iv_lens) else ():
+        if len(ivs) == 1 and other not in ivs:
+            questions[f"iv {other}"] = _with_ivs(case, other)
     if any(item.kind is OpKind.UPDATE and not item.in_len for item in case.operations):
         questions["filled"] = _stretched(case, 0, bs)
     if length % bs:
         questions["whole"] = _stretched(case, length, -length % bs)
     if length:
         questions["more"] = _stretched(case, length, bs)
-    asked = judge.all([normalised(item, manifest) for item in questions.values()])
+    normal = {name: normalised(item, manifest) for name, item in questions.items()}
+    asked = {name: item for name, item in normal.items() if judge.may_be_tried(item)}
+    answers = judge.all(list(asked.values()))
     departs = {
-        name: found is not None and face(found) == face(departure) for name, found in zip(questions, asked, strict=True)
+        name: found is not None and face(found) == face(departure) for name, found in zip(asked, answers, strict=True)
     }
     return list(_answers(case, manifest, departs, length))
 
@@ -182,6 +192,10 @@ def _answers(case: Case, manifest: Manifest, departs: dict[str, bool], length: i
     key_len = next((len(item.data) for item in case.operations if item.kind is OpKind.SETKEY), 0)
     if others and (key_len != _legal_keys(manifest)[0] or not any(others)):
         yield f"key_len:{key_len}"
+    nonces = [value for name, value in departs.items() if name.startswith("iv ")]
+    iv_len = next((len(item.data) for item in case.operations if item.kind is OpKind.SETIV), 0)
+    if nonces and (iv_len != min(manifest.iv_lens) or not any(nonces)):
+        yield f"iv_len:{iv_len}"
     if departs.get("whole") is False:
         yield "stealing" if manifest.partial == "stealing" else "tail"
     if departs.get("filled") is False:
@@ -200,6 +214,14 @@ def _keyed(case: Case, length: int, other: int) -> Case:
         if item.kind is OpKind.SETKEY and len(item.data) == length
         else item
         for item in case.operations
+    )
+
+
+def _with_ivs(case: Case, length: int) -> Case:
+    """With ivs of another length: cut, or longer by zeros."""
+    return _each(
+        case,
+        lambda item: replace(item, data=(item.data + bytes(length))[:length]) if item.kind is OpKind.SETIV else item,
     )
 
 
@@ -242,6 +264,10 @@ def _no_in_place(case: Case, _: Manifest, __: str) -> Case:
     return _each(case, lambda item: replace(item, flags=item.flags & ~Flag.IN_PLACE))
 
 
+def _no_overlap(case: Case, _: Manifest, __: str) -> Case:
+    return case.with_operations(item for item in case.operations if not item.overlapping)
+
+
 def _no_edge(case: Case, _: Manifest, __: str) -> Case:
     return _each(case, lambda item: replace(item, place=Place(), out_place=Place()))
 
@@ -250,7 +276,8 @@ def _joined(case: Case, _: Manifest, __: str) -> Case:
     made: list[Operation] = []
     for item in case.operations:
         last = made[-1] if made else None
-        if last and item.kind is last.kind is OpKind.UPDATE and item.slot == last.slot and not last.fed_len:
+        joins = last and item.kind is last.kind is OpKind.UPDATE and item.slot == last.slot and not last.fed_len
+        if last and joins and not item.overlapping and not last.overlapping:
             made[-1] = replace(item, data=last.data + item.data, place=last.place, out_place=last.out_place)
         else:
             made.append(item)
@@ -300,7 +327,7 @@ def _other_blocks(case: Case, manifest: Manifest, value: str) -> Case:
     blocks = int(value.lstrip("="))
 
     def change(item: Operation) -> Operation:
-        if item.kind is not OpKind.UPDATE:
+        if item.kind not in (OpKind.UPDATE, OpKind.AAD):
             return item
         if exact:
             alike = -(-item.in_len // bs) == blocks
@@ -329,8 +356,20 @@ def _other_key_len(case: Case, manifest: Manifest, value: str) -> Case:
     return _keyed(case, int(value), other)
 
 
+def _other_iv_len(case: Case, manifest: Manifest, value: str) -> Case:
+    other = next(length for length in sorted(manifest.iv_lens) if length != int(value))
+
+    def change(item: Operation) -> Operation:
+        if item.kind is not OpKind.SETIV or len(item.data) != int(value):
+            return item
+        return replace(item, data=(item.data + bytes(other))[:other])
+
+    return _each(case, change)
+
+
 _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "in_place": _no_in_place,
+    "overlap": _no_overlap,
     "align": lambda case, manifest, value: _no_edge(_joined(case, manifest, value), manifest, value),
     "edge": _no_edge,
     "context_edge": lambda case, _, __: replace(case, ctx_edge=Edge.MIDDLE),
@@ -350,6 +389,7 @@ _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "decrypt": lambda case, _, __: replace(case, decrypting=not case.decrypting),
     "encrypt": lambda case, _, __: replace(case, decrypting=not case.decrypting),
     "key_len": _other_key_len,
+    "iv_len": _other_iv_len,
     "tail": _padded,
     "stealing": _padded,
     "blocks": _other_blocks,

@@ -25,7 +25,6 @@ from crosslane.generate import select_cases
 from crosslane.planted.spots import Spot
 from crosslane.planted.wholes import red_checks, run_whole
 from crosslane.records import Proof
-from crosslane.seal import finished_batch
 
 __all__ = ["CASES", "WHOLE", "case_file", "prove", "symptom_name"]
 
@@ -96,7 +95,7 @@ def _fault(spot: Spot, root: Path) -> str:
 
 def _control(spot: Spot) -> str:
     with Judge(spot.manifest, spot.oracle, spot.subject) as judge:
-        batch = finished_batch(judge.manifest, 0, judge.encrypt)
+        batch = judge.generated(0)
         part = select_cases(batch, np.arange(min(len(batch), CONTROL_SESSIONS)))
         departures = judge.compare(part, len(part))
     return f"a harmless change departs: {symptom_name(departures[0])}" if departures else ""

@@ -36,7 +36,7 @@ def run_whole(spot: Spot, count: int) -> CellResult:
         arch=lane.arch,
         native=lane.runner == "native" and not lane.sanitized,
         full=lane.full,
-        build_lane=lane.for_compilers,
+        build_lane=not lane.usual,
         paths=asked_paths(item, mode),
         station=spot.subject,
         comparisons=count,
