@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from planting import NATIVE, SAME_EMULATED
-from shrinking import FAULTS, TWO, Sown, sow
+from shrinking import FAULTS, KEEPING, TWO, Sown, lines, sow
 
 from crosslane.compare import Departure
 from crosslane.data import data_root
@@ -51,7 +51,7 @@ def check(work: Path, plant: Sown, *more: str) -> subprocess.CompletedProcess[st
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A working folder with three wrong implementations, of which two were checked."""
     folder = tmp_path_factory.mktemp("work")
-    sow(folder / "mine", [CARRY, READS, TWO])
+    sow(folder / "mine", [CARRY, READS, TWO, *KEEPING])
     for plant in (CARRY, READS):
         done = check(folder, plant)
         assert done.returncode == 1, done.stderr
@@ -82,6 +82,25 @@ def test_two_faults_are_two_findings_and_a_second_run_adds_none(work: Path, tmp_
         assert check(work, TWO, "--findings", str(elsewhere), "--seed", seed).returncode == 1
         kept, _ = Store(elsewhere).read_all()
         assert {item.record.key.fault_class for item in kept} == {"in_place", "tail"}
+
+
+@pytest.mark.parametrize("plant", KEEPING, ids=lambda plant: plant.name)
+def test_a_fault_that_needs_company_is_kept_with_just_that(work: Path, tmp_path: Path, plant: Sown) -> None:
+    """A decrypting session of two blocks, or three of them, before the one that departs."""
+    elsewhere = str(tmp_path / "kept")
+    assert check(work, plant, "--count", "1024", "--findings", elsewhere).returncode == 1
+    ((only,), wrong) = Store(tmp_path / "kept").read_all()
+    assert wrong == []
+    assert (only.record.key.symptom, only.record.key.fault_class, only.record.shrunk) == ("output", "neighbours", True)
+    before = ("decrypt", "setkey 16", "setiv 16", "update 32")
+    num, length = (1, 48) if plant.name == "keeps" else (3, 16)
+    assert [lines(case) for case in only.case.sessions] == [
+        *[before] * num, ("setkey 16", "setiv 16", f"update {length}"),
+    ]  # fmt: skip
+    again = crosslane("findings", "retest", only.record.id, "--findings", elsewhere, cwd=work)
+    assert "departs 10 of 10 times: open" in again.stdout
+    done = crosslane("repro", only.record.id, "--findings", elsewhere, cwd=work)
+    assert (done.returncode, done.stdout.count("session: decrypt")) == (1, num)
 
 
 def test_nothing_is_kept_without_departures_or_where_not_wanted(work: Path, tmp_path: Path) -> None:
@@ -175,7 +194,7 @@ def test_a_case_that_departs_at_times_is_flaky_with_its_rate(
     def at_times(batch: Batch, subject: Station, oracle: Station) -> Departure | None:
         return first_departure(batch, subject, oracle) if next(calls) % 5 == 0 else None
 
-    monkeypatch.setattr("crosslane.findings.replay.first_departure", at_times)
+    monkeypatch.setattr("crosslane.findings.answers.first_departure", at_times)
     registry = load_registry(data_root(), [work / "mine"])
     done = retest(registry, store, kept, [NATIVE], revision="ab")
     assert (done.departed, done.record.state, done.record.rate) == (2, "flaky", 0.2)
