@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings that generic itself is the subject of: kept with the published answer or the reference, and run again."""
+"""A copy of the suite: findings of generic itself run again, and what deviations do to the exit status."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 from planting import NATIVE
+from shrinking import FAULTS, sow
 
 from crosslane.data import data_root
 from crosslane.findings.store import Store
+from crosslane.isa import host_arch
 
 pytestmark = pytest.mark.xdist_group("findings_judges")
 
@@ -76,3 +78,74 @@ def test_generic_s_own_findings_run_again(tree: Path, judge: str, mode: str, pat
         assert (done.returncode, "departs 0 of 10 times: fixed" in done.stdout) == (0, True), done.stdout + done.stderr
     finally:
         (tree / path).write_text(wrong)
+
+
+PLANT = next(plant for plant in FAULTS if plant.name == "cbc_in_place")
+ASAN = f"{host_arch()}_asan"
+
+
+@pytest.fixture(scope="module")
+def accepted(tree: Path) -> str:
+    """The id of a finding in a third party's implementation that was accepted; its run ended with status 1."""
+    sow(tree / "mine", [PLANT])
+    done = check_mine(tree)
+    assert done.returncode == 1, done.stderr
+    (name,) = Store(tree / "accepted").ids()
+    arguments = ("findings", "accept", name, "--findings", "accepted", "--reason", "upstream will not change it")
+    done = crosslane(tree, *arguments, "--link", "https://example.org/1", "--review", "2999-12-31")
+    assert done.returncode == 0, done.stderr
+    return name
+
+
+def check_mine(tree: Path) -> subprocess.CompletedProcess[str]:
+    """A run with default counts, of one cell in a lane where these are small."""
+    return crosslane(
+        tree, "check", "--cell", f"{PLANT.algorithm}/{PLANT.driver}@{ASAN}", "--lane", ASAN, "--vectors", "own",
+        "--impls", "mine", "--findings", "accepted",
+    )  # fmt: skip
+
+
+def test_a_run_whose_findings_are_all_accepted_ends_with_0(tree: Path, accepted: str) -> None:
+    done = check_mine(tree)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(f"finding {accepted}: .*: accepted, in 1 cell", done.stdout)
+    assert "1 FINDING" in done.stdout  # it is counted as before
+
+
+def test_an_accepted_finding_excuses_no_other(tree: Path, accepted: str) -> None:
+    assert Store(tree / "accepted").read(accepted).record.state == "accepted"
+    header = tree / "mine" / PLANT.cipher / PLANT.name / "fault.h"
+    wrong = header.read_text()
+    try:
+        header.write_text(re.sub(r"FAULTS UINT32_C\((\d+)\)", lambda m: f"FAULTS {int(m[1]) | 1 << 5}u", wrong))
+        done = check_mine(tree)
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert ": open, in 1 cell" in done.stdout
+    finally:
+        header.write_text(wrong)
+
+
+def test_a_deviation_that_is_not_used_is_an_error(tree: Path, accepted: str) -> None:
+    header = tree / "mine" / PLANT.cipher / PLANT.name / "fault.h"
+    wrong = header.read_text()
+    try:
+        header.write_text(re.sub(r"FAULTS UINT32_C\(\d+\)", "FAULTS 0u", wrong))
+        done = check_mine(tree)
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert f"the deviation {accepted} ({PLANT.driver}, " in done.stderr
+        assert "is unused: this run did not see its finding; remove it" in done.stderr
+    finally:
+        header.write_text(wrong)
+
+
+def test_a_deviation_whose_review_is_due_is_an_error(tree: Path, accepted: str) -> None:
+    path = tree / "conformance" / "deviations.toml"
+    kept = path.read_text()
+    try:
+        path.write_text(kept.replace("2999-12-31", "2020-12-31"))
+        done = check_mine(tree)
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert f"the deviation {accepted} " in done.stderr
+        assert "was to be reviewed by 2020-12-31; look at it again and set a new date, or remove it" in done.stderr
+    finally:
+        path.write_text(kept)

@@ -8,13 +8,13 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crosslane.describe import session_lines
 from crosslane.errors import BadInput, CrosslaneError, HarnessFault, MissingTool
 from crosslane.execute import execute_unless_declined
-from crosslane.findings.answers import seen_again
+from crosslane.findings.answers import published, seen_again
 from crosslane.findings.case import whole_batch
 from crosslane.findings.gather import first_departure
 from crosslane.findings.keep import ingredients
@@ -78,12 +78,16 @@ def _plan(registry: Registry, kept: Kept, lanes: Sequence[str]) -> AlgorithmPlan
             f"finding {key.id} is of {driver}, which is not there any more: restore its folder, or give {folders}"
         )
     selection = Selection((f"{key.algorithm}/{key.implementation}",), chosen)
-    vectors = all_vectors(registry)[0] if kept.record.judge == "vector" else ()
     try:
-        run = make_plans(registry, selection, counts=Counts(), vectors=vectors)
+        run = make_plans(registry, selection, counts=Counts())
     except BadInput as error:
         raise BadInput(f"finding {key.id}: its subject no longer builds or is no cell: {error}") from None
-    return next(plan for plan in run.algorithms if str(plan.algorithm) == key.algorithm)
+    plan = next(plan for plan in run.algorithms if str(plan.algorithm) == key.algorithm)
+    if kept.record.judge != "vector":
+        return plan
+    own = replace(plan, vectors=all_vectors(registry, imported=False)[0])
+    known = published(own, kept.record.from_case) is not None
+    return own if known else replace(plan, vectors=all_vectors(registry)[0])  # reading these takes seconds
 
 
 def replay_finding(registry: Registry, kept: Kept, lanes: Sequence[str]) -> tuple[list[str], Iterator[Answer]]:
