@@ -21,7 +21,7 @@ from crosslane.findings.steps import is_counter
 from crosslane.manifest import Manifest
 from crosslane.wire import Buffer, Edge, Flag, OpKind, Symptom, Verdict
 
-__all__ = ["Classified", "classify", "face", "prefix_of", "same_face", "without"]
+__all__ = ["REMOVABLE", "Classified", "classify", "face", "prefix_of", "same_face", "without"]
 
 _WRITES = (Symptom.CANARY, Symptom.GUARD_WRITE)
 _ANSWERS = (Symptom.OUTPUT, Symptom.IV)
@@ -387,3 +387,5 @@ _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "blocks": _other_blocks,
     "chaining": _no_chaining,
 }
+REMOVABLE = tuple(_WITHOUT)
+"""Features that ``without`` can take out of a case."""
