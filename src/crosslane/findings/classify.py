@@ -21,7 +21,7 @@ from crosslane.findings.steps import is_counter
 from crosslane.manifest import Manifest
 from crosslane.wire import Buffer, Edge, Flag, OpKind, Symptom, Verdict
 
-__all__ = ["Classified", "classify", "face", "prefix_of", "same_face", "without"]
+__all__ = ["REMOVABLE", "Classified", "classify", "face", "prefix_of", "same_face", "without"]
 
 _WRITES = (Symptom.CANARY, Symptom.GUARD_WRITE)
 _ANSWERS = (Symptom.OUTPUT, Symptom.IV)
@@ -390,8 +390,8 @@ _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "data": _zeroing(OpKind.UPDATE),
     "wrong_tag": _zeroing(OpKind.TAG),
     "counter": _no_carry,
-    "decrypt": lambda case, _, __: replace(case, decrypting=not case.decrypting),
-    "encrypt": lambda case, _, __: replace(case, decrypting=not case.decrypting),
+    "decrypt": lambda case, _, __: replace(case, decrypting=False),
+    "encrypt": lambda case, _, __: replace(case, decrypting=True),
     "key_len": _other_key_len,
     "iv_len": _other_iv_len,
     "tail": _padded,
@@ -399,3 +399,5 @@ _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "blocks": _other_blocks,
     "chaining": _no_chaining,
 }
+REMOVABLE = tuple(_WITHOUT)
+"""Features that ``without`` can take out of a case."""
