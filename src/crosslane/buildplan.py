@@ -310,8 +310,8 @@ def tables_text(implementations: Sequence[Implementation], modes: Sequence[Mode]
     lines += ["", "const struct shim_implementation shim_implementations[] = {"]
     for item in implementations:
         words = ", ".join(f'"{word}"' for word in (item.driver, item.cipher, item.symbol))
-        lines.append(f'    {{{words}, {item.symbol}, "{",".join(item.paths)}"}},')
-    lines += ["    {NULL, NULL, NULL, NULL, NULL},", "};", ""]
+        lines.append(f'    {{{words}, {item.symbol}, "{",".join(item.paths)}", {int(item.wipes)}}},')
+    lines += ["    {NULL, NULL, NULL, NULL, NULL, 0},", "};", ""]
     lines += ["const struct subject_mode *const shim_modes[] = {"]
     lines += [f"    &subject_mode_{mode.name}," for mode in modes]
     lines += ["    NULL,", "};", "", "const struct subject_session *const shim_sessions[] = {"]
