@@ -273,7 +273,7 @@ def test_where_just_the_iv_differs_those_vote_that_show_it(
         Member(name, Station((), name, "ctr", "toy"), make_manifest(iv_out=shown))
         for name, shown in (("hides", "none"), ("shows", "next"))
     ]
-    sides = [results(batch, RIGHT + iv * 16) for iv in (b"1", b"2")]
-    assert vote(batch, *sides, members) == sentence
+    generic, subject = (results(batch, RIGHT + iv * 16) for iv in (b"1", b"2"))
+    assert vote(batch, generic, subject, members) == sentence
     assert asked == ["shows"]
-    assert not vote(batch, sides[0], sides[0], members)
+    assert not vote(batch, generic, generic, members)

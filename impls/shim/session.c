@@ -52,7 +52,7 @@ static int canaries_changed(const struct arena *a)
 static int registers_changed(void)
 {
     if (thunk_departures == 0) {
-        return 0;
+        return wipe_departed(&found);
     }
     found = (struct departure){.verdict = VERDICT_DISAGREE, .symptom = SYMPTOM_ABI, .registers = thunk_departures};
     thunk_departures = 0;

@@ -77,6 +77,7 @@ _IMPL_FIELDS = {
     "paths": Field(kind="str", many=True, min_num=1, pattern=f"({WORD_PATTERN}:)?{WORD_PATTERN}"),
     "constant_time": Field(kind="bool"),
     "description": _TEXT,
+    "wipes": Field(kind="bool", optional=True),
 }
 
 _PROVIDER_FIELDS = {

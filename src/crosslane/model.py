@@ -82,7 +82,7 @@ class Implementation:
     ``symbol`` is cipher and folder (``sm4_x86_64_aesni_avx``): the getter's name. ``fused`` are modes with code of
     their own, ``paths`` the declared code paths (``ctr:wrap`` where only one mode can take it), ``ways`` the widest
     path in blocks. A higher ``priority`` is the default of two that can run. ``origin`` is ``own`` or the absolute
-    folder given with ``--impls``.
+    folder given with ``--impls``. ``wipes``: it claims that a call leaves no secret in registers and on the stack.
     """
 
     cipher: str
@@ -99,6 +99,7 @@ class Implementation:
     description: str
     folder: Path
     origin: str
+    wipes: bool = False
 
     @property
     def is_generic(self) -> bool:

@@ -112,7 +112,7 @@ def _command(
     return [
         *made_of.toolchain.command, "-std=c11", "-g", lane.opt, *(["-flto"] if lane.lto else []), "-w", "-fno-pie",
         "-no-pie", "-fstack-protector-strong" if lane.protector else "-fno-stack-protector",
-        *feature_flags(lane.arch, features, lane.floor), *defines, *(f"-I{folder}" for folder in dict.fromkeys(includes)),
+        *feature_flags(lane.arch, features, lane.floor), *defines, *(f"-I{name}" for name in dict.fromkeys(includes)),
         "-o", program, *sources, *code, *libraries,
     ]  # fmt: skip
 
