@@ -150,11 +150,22 @@ static inline void xor_words(vec x[4], const vec k[4])
         VECTOR_MIX(k);                  \
     } while (0)
 
+/* Register by register: a compiler copies whole arrays in pieces, which the loads behind them then wait for. */
+static inline void copy_words(vec to[4], const vec from[4])
+{
+    to[0] = from[0];
+    to[1] = from[1];
+    to[2] = from[2];
+    to[3] = from[3];
+}
+
 /* One group, or two: two is a constant. */
 static inline __attribute__((always_inline)) void encrypt_groups(const uint32_t (*k)[4], vec *v, int two)
 {
-    const vec *w = two ? v + GROUP_VECS : v;
-    vec a[4] = {v[0], v[1], v[2], v[3]}, b[4] = {w[0], w[1], w[2], w[3]};
+    vec a[4], b[4];
+
+    copy_words(a, v);
+    copy_words(b, two ? v + GROUP_VECS : v);
 
     for (unsigned i = 0;; i += 8) {
         VECTOR_ROUND(0, k[i]);
@@ -172,16 +183,18 @@ static inline __attribute__((always_inline)) void encrypt_groups(const uint32_t 
         EACH(vector_linear);
     }
     VECTOR_MIX(k[SERPENT_ROUNDS]);
-    memcpy(v, a, sizeof a);
+    copy_words(v, a);
     if (two) {
-        memcpy(v + GROUP_VECS, b, sizeof b);
+        copy_words(v + GROUP_VECS, b);
     }
 }
 
 static inline __attribute__((always_inline)) void decrypt_groups(const uint32_t (*k)[4], vec *v, int two)
 {
-    const vec *w = two ? v + GROUP_VECS : v;
-    vec a[4] = {v[0], v[1], v[2], v[3]}, b[4] = {w[0], w[1], w[2], w[3]};
+    vec a[4], b[4];
+
+    copy_words(a, v);
+    copy_words(b, two ? v + GROUP_VECS : v);
 
     VECTOR_MIX(k[SERPENT_ROUNDS]);
     for (unsigned i = SERPENT_ROUNDS - 8;; i -= 8) {
@@ -199,9 +212,9 @@ static inline __attribute__((always_inline)) void decrypt_groups(const uint32_t 
         }
         EACH(vector_linear_inverse);
     }
-    memcpy(v, a, sizeof a);
+    copy_words(v, a);
     if (two) {
-        memcpy(v + GROUP_VECS, b, sizeof b);
+        copy_words(v + GROUP_VECS, b);
     }
 }
 
