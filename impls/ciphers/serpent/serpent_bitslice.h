@@ -275,20 +275,41 @@ static inline void transpose_groups(vec v[WIDE_VECS])
     vec_transpose(v + GROUP_VECS);
 }
 
+/* WAYS blocks, vector by vector: a loop would be taken for a copy of bytes, which goes in pieces. */
+static inline void load_blocks(vec v[WIDE_VECS], const uint8_t *src)
+{
+    v[0] = vec_load(src);
+    v[1] = vec_load(src + VEC_LEN);
+    v[2] = vec_load(src + 2 * VEC_LEN);
+    v[3] = vec_load(src + 3 * VEC_LEN);
+    v[4] = vec_load(src + 4 * VEC_LEN);
+    v[5] = vec_load(src + 5 * VEC_LEN);
+    v[6] = vec_load(src + 6 * VEC_LEN);
+    v[7] = vec_load(src + 7 * VEC_LEN);
+}
+
+static inline void store_blocks(uint8_t *dst, const vec v[WIDE_VECS])
+{
+    vec_store(dst, v[0]);
+    vec_store(dst + VEC_LEN, v[1]);
+    vec_store(dst + 2 * VEC_LEN, v[2]);
+    vec_store(dst + 3 * VEC_LEN, v[3]);
+    vec_store(dst + 4 * VEC_LEN, v[4]);
+    vec_store(dst + 5 * VEC_LEN, v[5]);
+    vec_store(dst + 6 * VEC_LEN, v[6]);
+    vec_store(dst + 7 * VEC_LEN, v[7]);
+}
+
 static inline void load_words(vec v[WIDE_VECS], const uint8_t *src)
 {
-    for (unsigned i = 0; i < WIDE_VECS; i++) {
-        v[i] = vec_load(src + i * VEC_LEN);
-    }
+    load_blocks(v, src);
     transpose_groups(v);
 }
 
 static inline void store_words(uint8_t *dst, vec v[WIDE_VECS])
 {
     transpose_groups(v);
-    for (unsigned i = 0; i < WIDE_VECS; i++) {
-        vec_store(dst + i * VEC_LEN, v[i]);
-    }
+    store_blocks(dst, v);
 }
 
 #endif

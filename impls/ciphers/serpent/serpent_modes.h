@@ -57,27 +57,38 @@ static void ecb_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_
     ecb_crypt(ctx, dst, src, len / BLOCK_LEN, 1);
 }
 
-/* Vector i of the blocks that come one before those of src: the chain, then src itself. */
-static inline vec load_before(const uint8_t *chain, const uint8_t *src, size_t i)
+/* The blocks that come one before those of src: the chain, then all of src but its last. */
+static inline void load_blocks_before(vec v[WIDE_VECS], const uint8_t *chain, const uint8_t *src)
 {
-    return i == 0 ? vec_load_after(chain, src) : vec_load(src + i * VEC_LEN - BLOCK_LEN);
+    v[0] = vec_load_after(chain, src);
+    v[1] = vec_load(src + VEC_LEN - BLOCK_LEN);
+    v[2] = vec_load(src + 2 * VEC_LEN - BLOCK_LEN);
+    v[3] = vec_load(src + 3 * VEC_LEN - BLOCK_LEN);
+    v[4] = vec_load(src + 4 * VEC_LEN - BLOCK_LEN);
+    v[5] = vec_load(src + 5 * VEC_LEN - BLOCK_LEN);
+    v[6] = vec_load(src + 6 * VEC_LEN - BLOCK_LEN);
+    v[7] = vec_load(src + 7 * VEC_LEN - BLOCK_LEN);
 }
 
-/* The last vector goes first: in place a store then overwrites no ciphertext that is still wanted. */
+static inline void xor_wide(vec v[WIDE_VECS], const vec w[WIDE_VECS])
+{
+    xor_words(v, w);
+    xor_words(v + GROUP_VECS, w + GROUP_VECS);
+}
+
+/* All ciphertext that is still wanted is read before the first store: dst may be src. */
 static inline void cbc_step(const struct serpent_ctx *c, uint8_t *dst, const uint8_t *src, size_t num_blocks,
                             uint8_t chain[BLOCK_LEN])
 {
-    uint8_t last[BLOCK_LEN];
-    vec v[WIDE_VECS];
+    vec v[WIDE_VECS], before[WIDE_VECS];
 
-    memcpy(last, src + (num_blocks - 1) * BLOCK_LEN, BLOCK_LEN);
     load_words(v, src);
     crypt_words(c, v, num_blocks, 1);
     transpose_groups(v);
-    for (size_t i = WIDE_VECS; i > 0; i--) {
-        vec_store(dst + (i - 1) * VEC_LEN, vec_xor(v[i - 1], load_before(chain, src, i - 1)));
-    }
-    memcpy(chain, last, BLOCK_LEN);
+    load_blocks_before(before, chain, src);
+    xor_wide(v, before);
+    memcpy(chain, src + (num_blocks - 1) * BLOCK_LEN, BLOCK_LEN);
+    store_blocks(dst, v);
 }
 
 static void cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
@@ -108,17 +119,15 @@ static void cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_
 static inline void cfb_step(const struct serpent_ctx *c, uint8_t *dst, const uint8_t *src, size_t num_blocks,
                             const uint8_t chain[BLOCK_LEN])
 {
-    vec v[WIDE_VECS];
+    vec v[WIDE_VECS], ciphertext[WIDE_VECS];
 
-    for (size_t i = 0; i < WIDE_VECS; i++) {
-        v[i] = load_before(chain, src, i);
-    }
+    load_blocks_before(v, chain, src);
     transpose_groups(v);
     crypt_words(c, v, num_blocks, 0);
     transpose_groups(v);
-    for (size_t i = 0; i < WIDE_VECS; i++) {
-        vec_store(dst + i * VEC_LEN, vec_xor(v[i], vec_load(src + i * VEC_LEN)));
-    }
+    load_blocks(ciphertext, src);
+    xor_wide(v, ciphertext);
+    store_blocks(dst, v);
 }
 
 /* The iv becomes the last whole block of ciphertext. */
@@ -197,13 +206,13 @@ static void ctr_crypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t 
     struct counter counter = {load_be64(iv), load_be64(iv + 8)};
 
     for (; len >= WIDE_LEN; len -= WIDE_LEN) {
-        vec v[WIDE_VECS];
+        vec v[WIDE_VECS], text[WIDE_VECS];
         counter_words(v, counter);
         crypt_words(c, v, WAYS, 0);
         transpose_groups(v);
-        for (size_t i = 0; i < WIDE_VECS; i++) {
-            vec_store(dst + i * VEC_LEN, vec_xor(v[i], vec_load(src + i * VEC_LEN)));
-        }
+        load_blocks(text, src);
+        xor_wide(v, text);
+        store_blocks(dst, v);
         counter_add(&counter, WAYS);
         dst += WIDE_LEN;
         src += WIDE_LEN;
@@ -233,11 +242,9 @@ static inline void masked_step(const struct serpent_ctx *c, uint8_t *dst, const 
     vec v[WIDE_VECS];
 
     load_words(v, src);
-    xor_words(v, t);
-    xor_words(v + GROUP_VECS, t + GROUP_VECS);
+    xor_wide(v, t);
     crypt_words(c, v, num_blocks, decrypting);
-    xor_words(v, t);
-    xor_words(v + GROUP_VECS, t + GROUP_VECS);
+    xor_wide(v, t);
     store_words(dst, v);
 }
 
