@@ -200,39 +200,47 @@ static inline void counter_words(vec v[WIDE_VECS], struct counter counter)
     }
 }
 
-static void ctr_crypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
+/* All but a last block that is alone; returns how many bytes that is. */
+static size_t ctr_wide(const struct serpent_ctx *c, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
 {
-    const struct serpent_ctx *c = ctx;
     struct counter counter = {load_be64(iv), load_be64(iv + 8)};
+    size_t done = 0;
+    vec v[WIDE_VECS];
 
-    for (; len >= WIDE_LEN; len -= WIDE_LEN) {
-        vec v[WIDE_VECS], text[WIDE_VECS];
+    for (; len - done >= WIDE_LEN; done += WIDE_LEN) {
+        vec text[WIDE_VECS];
         counter_words(v, counter);
         crypt_words(c, v, WAYS, 0);
         transpose_groups(v);
-        load_blocks(text, src);
+        load_blocks(text, src + done);
         xor_wide(v, text);
-        store_blocks(dst, v);
+        store_blocks(dst + done, v);
         counter_add(&counter, WAYS);
-        dst += WIDE_LEN;
-        src += WIDE_LEN;
     }
-    if (len > 0) {
+    if (len - done > BLOCK_LEN) {
         uint8_t keystream[WIDE_LEN];
-        size_t num_blocks = (len + BLOCK_LEN - 1) / BLOCK_LEN;
-        if (num_blocks > 1) {
-            vec v[WIDE_VECS];
-            counter_words(v, counter);
-            crypt_words(c, v, num_blocks, 0);
-            store_words(keystream, v);
-        } else {
-            counter_store(keystream, &counter);
-            crypt_block(c, keystream, keystream, 0);
-        }
-        xor_bytes(dst, src, keystream, len);
+        size_t num_blocks = (len - done + BLOCK_LEN - 1) / BLOCK_LEN;
+        counter_words(v, counter);
+        crypt_words(c, v, num_blocks, 0);
+        store_words(keystream, v);
+        xor_bytes(dst + done, src + done, keystream, len - done);
         counter_add(&counter, num_blocks);
+        done = len;
     }
     counter_store(iv, &counter);
+    return done;
+}
+
+static void ctr_crypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
+{
+    size_t done = len > BLOCK_LEN ? ctr_wide(ctx, dst, src, len, iv) : 0;
+
+    if (done < len) {
+        uint8_t keystream[BLOCK_LEN];
+        crypt_block(ctx, keystream, iv, 0);
+        xor_bytes(dst + done, src + done, keystream, len - done);
+        increment_be(iv, BLOCK_LEN);
+    }
 }
 
 /* out = in xor tweak, through the cipher, xor tweak: whole steps with the tweaks as words. */
