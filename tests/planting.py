@@ -46,6 +46,7 @@ sources = [{sources}]
 fused = [{fused}]
 paths = [{paths}]
 constant_time = false
+wipes = {wipes}
 description = "Planted by the tests."
 """
 _X86_FEATURES = ("ssse3", "sse4_1", "aes", "pclmul", "avx")
@@ -53,18 +54,22 @@ _X86_FEATURES = ("ssse3", "sse4_1", "aes", "pclmul", "avx")
 
 @dataclass(frozen=True)
 class Plant:
-    """One planted subject: a function of faults.h, or instructions at the entry or the return of its ctr (leaf.c)."""
+    """One planted subject: a function of faults.h, or instructions at the entry or the return of its ctr (leaf.c),
+    or statements in its getter.
+    """
 
     name: str
     fault: str = "honest"
     entry: str = ""
     leave: str = ""
+    getter: str = ""
     counter_len: int = 16
     isa: str = "any"
     features: tuple[str, ...] = ()
     paths: tuple[str, ...] = ("ctr",)
     source: str = "leaf.c"
     fused: tuple[str, ...] = ("ctr",)
+    wipes: bool = False
 
     @property
     def header(self) -> str:
@@ -74,6 +79,7 @@ class Plant:
             "/* SPDX-License-Identifier: Apache-2.0 */\n"
             f"#define FAULT {self.fault}\n#define GETTER sm4_{self.name}\n#define NEEDS UINT64_C({needs})\n"
             f"#define COUNTER_LEN {self.counter_len}\n"
+            f"#define AT_GETTER {self.getter}\n"
             f'#define AT_ENTRY "{self.entry}"\n#define AT_RETURN "{self.leave}"\n'
         )
 
@@ -97,6 +103,7 @@ def lay_out(folder: Path, plants: Sequence[Plant]) -> Path:
             sources=_quoted([plant.source, "faults.h", "sm4.h", "fault.h"]),
             fused=_quoted(plant.fused),
             paths=_quoted(plant.paths),
+            wipes=str(plant.wipes).lower(),
         )
         (place / "impl.toml").write_text(text)
     return folder
@@ -168,6 +175,7 @@ class Planted:
             native=lane.runner == "native",
             paths=implementation.paths,
             ways=implementation.ways,
+            wipes=implementation.wipes,
             declared=implementation.paths,
             station=station or self.station(name, lane_name),
             comparisons=count,

@@ -15,13 +15,13 @@ from itertools import pairwise
 
 from crosslane.compare import Departure
 from crosslane.describe import register_names
-from crosslane.findings.case import Case, Operation, Place
+from crosslane.findings.case import Case, Operation, Place, in_turn
 from crosslane.findings.judge import Tries, normalised
 from crosslane.findings.steps import is_counter
 from crosslane.manifest import Manifest
 from crosslane.wire import Buffer, Edge, Flag, OpKind, Symptom, Verdict
 
-__all__ = ["Classified", "classify", "face", "prefix_of", "same_face", "without"]
+__all__ = ["REMOVABLE", "Classified", "classify", "face", "prefix_of", "same_face", "without"]
 
 _WRITES = (Symptom.CANARY, Symptom.GUARD_WRITE)
 _ANSWERS = (Symptom.OUTPUT, Symptom.IV)
@@ -116,6 +116,8 @@ def _shape(case: Case) -> Iterable[str]:
         yield "messages"
     if kinds.count(OpKind.SETKEY) > 1:
         yield "rekey"
+    if in_turn(case) != case:
+        yield "interleaved"
     if OpKind.CLONE in kinds:
         yield "clone"
     if OpKind.REINIT in kinds:
@@ -297,6 +299,7 @@ def _no_chaining(case: Case, manifest: Manifest, value: str) -> Case:
 
 def _last_message(case: Case, _: Manifest, __: str) -> Case:
     """The last message alone, under the last key."""
+    case = in_turn(case)
     begins = [at for at, item in enumerate(case.operations) if item.kind is OpKind.SETIV]
     keys = [item for item in case.operations[: begins[-1]] if item.kind is OpKind.SETKEY] if begins else []
     return _one_context(case.with_operations((*keys[-1:], *case.operations[begins[-1] :]))) if begins else case
@@ -376,6 +379,7 @@ _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "policy": lambda case, _, __: replace(case, policy=0),
     "messages": _last_message,
     "rekey": _one_key,
+    "interleaved": lambda case, _, __: in_turn(case),
     "clone": lambda case, _, __: _one_context(case),
     "reinit": _dropping(OpKind.REINIT),
     "split": _joined,
@@ -386,8 +390,8 @@ _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "data": _zeroing(OpKind.UPDATE),
     "wrong_tag": _zeroing(OpKind.TAG),
     "counter": _no_carry,
-    "decrypt": lambda case, _, __: replace(case, decrypting=not case.decrypting),
-    "encrypt": lambda case, _, __: replace(case, decrypting=not case.decrypting),
+    "decrypt": lambda case, _, __: replace(case, decrypting=False),
+    "encrypt": lambda case, _, __: replace(case, decrypting=True),
     "key_len": _other_key_len,
     "iv_len": _other_iv_len,
     "tail": _padded,
@@ -395,3 +399,5 @@ _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "blocks": _other_blocks,
     "chaining": _no_chaining,
 }
+REMOVABLE = tuple(_WITHOUT)
+"""Features that ``without`` can take out of a case."""

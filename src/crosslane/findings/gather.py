@@ -116,10 +116,10 @@ def replays(station: Station, case: Case, expected: Station, count: int) -> list
     return [first_departure(batch, station, expected) for _ in range(count)]
 
 
-def first_departure(batch: Batch, subject: Station, oracle: Station) -> Departure | None:
+def first_departure(batch: Batch, subject: Station, oracle: Station, *, watch: Watch = Watch.ALL) -> Departure | None:
     """The departure of the last case of a batch in a fresh process, whose results are locked while a call runs."""
     expected = execute_alone(oracle, batch, watch=Watch(0))
-    found = compare(batch, expected, execute_alone(subject, batch, strict=True), limit=len(batch) + 1)
+    found = compare(batch, expected, execute_alone(subject, batch, watch=watch, strict=True), limit=len(batch) + 1)
     return next((item for item in found.departures if item.case == len(batch) - 1), None)
 
 
@@ -201,7 +201,18 @@ def _one_fault(judge: Judge, suspect: Suspect, raw: Raw, met: Sequence[Departure
         sealed = judge.sealed([raw.case])[0]
         return Fault(sealed, raw.departure, Classified((), "unshrunk"), raw.name, found.num_tried, shrunk=False)
     classified = classify(asked, found.case, found.departure, arch=suspect.arch, registers=registers)
+    if _needs_noise(suspect, sealed, found.departure):
+        words = [word for word in classified.text.split("+") if word != "any"]
+        classified = replace(classified, text="+".join([*words, "dirty_state"]))
     return Fault(sealed, again[0] or found.departure, classified, raw.name, found.num_tried)
+
+
+def _needs_noise(suspect: Suspect, case: Case, departure: Departure) -> bool:
+    """Whether a case is right where nothing is put into registers and stack that hold nothing."""
+    if departure.symptom is Symptom.ABI or suspect.bounded:
+        return False
+    batch, calm = whole_batch(case), Watch.ALL & ~Watch.REGISTERS
+    return all(first_departure(batch, suspect.subject, suspect.oracle, watch=calm) is None for _ in range(2))
 
 
 def _others(judge: Judge, fault: Fault, left: Sequence[Raw]) -> Iterable[Raw]:

@@ -22,7 +22,7 @@ from crosslane.findings.deviations import Deviation
 from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_departures, replays
 from crosslane.findings.judge import Judge
 from crosslane.findings.record import Key, Record, State
-from crosslane.findings.reproducer import Ingredients, repro_text
+from crosslane.findings.reproducer import Ingredients, harness_of, repro_text
 from crosslane.findings.store import Kept, Store
 from crosslane.generate import select_cases
 from crosslane.manifest import parse_case_id
@@ -31,6 +31,7 @@ from crosslane.plan import AlgorithmPlan, CellPlan, RunPlan
 from crosslane.records import AlgorithmResult, CellResult, Finding
 from crosslane.registry import implementation_named, mode_named
 from crosslane.toolchain import lane_toolchain
+from crosslane.trials import is_trial
 from crosslane.wire import Buffer, Symptom, Verdict
 
 __all__ = ["Keeper", "KeptRun", "ingredients", "kept_lines", "subject_of"]
@@ -108,12 +109,14 @@ class Keeper:
             plan = by_name[result.name]
             cells = {str(cell.cell): cell for cell in plan.cells}
             for cell in sorted(result.cells, key=lambda item: not cells[item.cell].native):
-                if not cell.findings:
+                failed += [(cell.cell, _as_trial(item)) for item in cell.findings if is_trial(item.case_id)]
+                others = tuple(item for item in cell.findings if not is_trial(item.case_id))
+                if not others:
                     continue
                 self._say(f"shrinking: {cell.cell}")
                 place = cells[cell.cell]
                 try:
-                    found = list(self._faults(plan, place, cell))
+                    found = list(self._faults(plan, place, replace(cell, findings=others)))
                 except HarnessFault as fault:
                     failed.append((cell.cell, str(fault)))
                     continue
@@ -178,10 +181,14 @@ class Keeper:
             case_sha256="",
         )
         repro = repro_text(made_of, key, fault.case, fault.departure, expected=expected, text=text)
-        kept = self._store.put(Kept(record, fault.case, repro)).record
+        kept = self._store.put(Kept(record, fault.case, repro, harness_of(made_of))).record
         if (kept.state == "accepted") != (key.id in self._accepted) and kept.state in ("accepted", "open"):
             kept = self._store.update(kept.id, state="accepted" if key.id in self._accepted else "open")
         return kept
+
+
+def _as_trial(finding: Finding) -> str:
+    return f"{finding.case_id} is no case that could be shrunk: `crosslane repro` repeats it as a whole"
 
 
 def _vector_raws(judge: Judge, plan: AlgorithmPlan, cell: CellResult) -> list[Raw]:
