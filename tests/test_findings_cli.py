@@ -77,6 +77,19 @@ def test_each_fault_is_one_finding(work: Path) -> None:
     assert all(row["state"] == "open" for row in listed)
 
 
+def test_workers_side_by_side_keep_the_same(work: Path, tmp_path: Path) -> None:
+    """Both implementations in one run on two workers, and one after the other: the same bytes, in the same order."""
+    cells = [part for plant in (READS, CARRY) for part in ("--cell", f"{plant.algorithm}/{plant.driver}")]
+    done = check(work, CARRY, *cells, "--jobs", "2", "--findings", str(tmp_path))
+    assert done.returncode == 1, done.stderr
+    said = re.findall(r"^finding [0-9a-f]{12}: (\S+),", done.stdout, re.MULTILINE)
+    assert said == [CARRY.driver, READS.driver]
+    assert Store(tmp_path).ids() == Store(work / "findings").ids()
+    for name in Store(tmp_path).ids():
+        for file in ("case.json", "finding.toml", "repro.c"):
+            assert (tmp_path / name / file).read_text() == (work / "findings" / name / file).read_text()
+
+
 def test_two_faults_are_two_findings_and_a_second_run_adds_none(work: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "kept"
     for seed in ("one", "two"):

@@ -274,6 +274,6 @@ def test_where_just_the_iv_differs_those_vote_that_show_it(
         for name, shown in (("hides", "none"), ("shows", "next"))
     ]
     sides = [results(batch, RIGHT + iv * 16) for iv in (b"1", b"2")]
-    assert vote(batch, *sides, members) == sentence
+    assert vote(batch, sides[0], sides[1], members) == sentence
     assert asked == ["shows"]
     assert not vote(batch, sides[0], sides[0], members)

@@ -95,7 +95,8 @@ def _keep(job: Job, plans: RunPlan, result: RunResult, findings: Findings, conso
     def say(text: str) -> None:
         console.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
 
-    kept = findings.keep(job.registry, plans, result.algorithms, revision=result.revision, say=say)
+    workers = job.num_workers or campaign.default_workers()
+    kept = findings.keep(job.registry, plans, result.algorithms, revision=result.revision, say=say, num_workers=workers)
     for line in findings.lines(kept):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if job.counts == Counts():
