@@ -25,6 +25,7 @@ from crosslane.findings.gather import first_departure
 from crosslane.findings.replay import debug, retest
 from crosslane.findings.store import Store
 from crosslane.registry import load_registry
+from crosslane.toolchain import revision_of
 from crosslane.wire import Batch
 
 pytestmark = pytest.mark.xdist_group("findings_cli")
@@ -221,7 +222,8 @@ def test_a_mended_subject_is_fixed_and_one_that_does_not_build_is_said(work: Pat
         done = crosslane("findings", "retest", name, cwd=work)
         assert (done.returncode, "departs 0 of 10 times: fixed" in done.stdout) == (0, True)
         record = Store(work / "findings").read(name).record
-        assert (record.state, record.rate) == ("fixed", 0.0)
+        assert (record.state, record.rate, record.fixed_revision) == ("fixed", 0.0, revision_of(data_root()))
+        assert f"fixed at {record.fixed_revision or 'an unknown revision'}" in done.stdout
         code.write_text(wrong + "}\n")
         done = crosslane("findings", "retest", name, cwd=work)
         assert done.returncode == 2

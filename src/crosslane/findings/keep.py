@@ -145,6 +145,7 @@ class Keeper:
             last_revision=self._revision,
             fixed_revision="",
             case_sha256="",
+            repro_sha256="",
         )
         repro = repro_text(made_of, key, fault.case, fault.departure, expected=expected, text=text)
         kept = self._store.put(Kept(record, fault.case, repro, harness_of(made_of))).record
