@@ -6,4 +6,4 @@ from __future__ import annotations
 __all__ = ["CLASSES", "COVERS"]
 
 COVERS = ("aead_headers",)
-CLASSES = ("aad", "tag")
+CLASSES = ("aad", "iv_len", "tag")

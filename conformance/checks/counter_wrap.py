@@ -6,4 +6,4 @@ from __future__ import annotations
 __all__ = ["CLASSES", "COVERS"]
 
 COVERS = ("counter_wrap",)
-CLASSES = ("counter", "iv")
+CLASSES = ("counter", "iv", "tweak")

@@ -6,7 +6,9 @@ from __future__ import annotations
 from crosslane.checks import Outcome
 from crosslane.records import CellResult
 
-__all__ = ["judge"]
+__all__ = ["CLASSES", "judge"]
+
+CLASSES = ("sigill",)
 
 
 def judge(cell: CellResult) -> Outcome:

@@ -6,4 +6,4 @@ from __future__ import annotations
 __all__ = ["CLASSES", "COVERS"]
 
 COVERS = ("lengths",)
-CLASSES = ("tail", "stealing", "blocks", "empty")
+CLASSES = ("tail", "stealing", "whole", "blocks", "empty")

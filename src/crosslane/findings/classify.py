@@ -15,15 +15,18 @@ from itertools import pairwise
 
 from crosslane.compare import Departure
 from crosslane.describe import register_names
-from crosslane.findings.case import Case, Operation, Place
+from crosslane.findings.case import Case, Operation, Place, batch_of
 from crosslane.findings.judge import Judge, normalised
 from crosslane.findings.steps import is_counter
 from crosslane.manifest import Manifest
-from crosslane.wire import Buffer, Edge, Flag, OpKind, Symptom, Verdict
+from crosslane.wire import Buffer, Edge, Flag, OpKind, Status, Symptom, Verdict
 
 __all__ = ["Classified", "classify", "face", "same_face", "without"]
 
 _WRITES = (Symptom.CANARY, Symptom.GUARD_WRITE)
+_LARGE = 1 << 16
+"""Bytes from which on a message is called large."""
+_OTHER_TWEAKS = 16
 _ANSWERS = (Symptom.OUTPUT, Symptom.IV)
 
 
@@ -58,7 +61,7 @@ def same_face(one: Departure, other: Departure) -> bool:
     return face(one) == face(other) and other.registers & ~one.registers == 0
 
 
-def _prefix(departure: Departure, arch: str, registers: int) -> list[str]:
+def _prefix(departure: Departure, arch: str, registers: int, *, aead: bool) -> list[str]:
     """What the watcher itself says of the fault."""
     symptom = departure.symptom
     side = "before" if departure.offset < 0 else "behind"
@@ -73,7 +76,7 @@ def _prefix(departure: Departure, arch: str, registers: int) -> list[str]:
         return ["refuses" if departure.verdict is Verdict.REJECT else "accepts"]
     if symptom in (Symptom.INPUT, Symptom.CONTEXT):
         return [departure.buffer.name.lower()]
-    return ["tag"] if departure.buffer is Buffer.TAG else []
+    return ["tag"] if departure.buffer is Buffer.TAG and aead else []  # a MAC gives nothing else
 
 
 def _signal_name(number: int) -> str:
@@ -83,12 +86,40 @@ def _signal_name(number: int) -> str:
         return f"signal_{number}"
 
 
-def classify(judge: Judge, case: Case, departure: Departure, *, arch: str, registers: int = 0) -> Classified:
-    """The class of a shrunk case. Asks the subject about the cases beside it."""
+def classify(
+    judge: Judge, case: Case, departure: Departure, *, arch: str, registers: int = 0, dirty: bool = False
+) -> Classified:
+    """The class of a shrunk case. Asks the subject about the cases beside it.
+
+    ``dirty`` says that the answer changes with what registers and dead stack held before the calls.
+    """
     features = sorted({*_layout(case, departure), *_shape(case), *_values(case, judge.manifest)})
     features = sorted({*features, *_by_asking(judge, case, departure)})
-    words = [*_prefix(departure, arch, registers), *features]
+    words = [*_prefix(departure, arch, registers, aead=judge.manifest.is_aead), *(["dirty_state"] if dirty else [])]
+    words += ["tweak"] if _depends_on_tweak(judge, case, departure) else []
+    words += [*(["refused"] if _holds_refusal(judge, case, departure) else []), *features]
     return Classified(tuple(features), "+".join(words) or "any")
+
+
+def _depends_on_tweak(judge: Judge, case: Case, departure: Departure) -> bool:
+    """Whether other tweaks agree: a wrong carry between the tweaks of two blocks shows with one tweak in two."""
+    if judge.manifest.iv != "tweak" or departure.symptom not in _ANSWERS:
+        return False
+    others = [
+        _each(case, lambda item, n=number: replace(item, data=bytes([n]) * len(item.data)) if item.kind is OpKind.SETIV
+              else item)
+        for number in range(1, _OTHER_TWEAKS)
+    ]  # fmt: skip
+    return not all(judge.all([normalised(item, judge.manifest) for item in others]))
+
+
+def _holds_refusal(judge: Judge, case: Case, departure: Departure) -> bool:
+    """Whether the departure needs an operation that is rightly refused, and shows in something else than its answer."""
+    if departure.symptom is Symptom.OUTPUT and departure.buffer is Buffer.NONE:
+        return False
+    statuses = judge.encrypt(batch_of(judge.sealed([case]))).statuses
+    wrong_tags = any(item.kind is OpKind.TAG and any(item.data) for item in case.operations)
+    return not wrong_tags and bool((statuses != Status.OK).any())
 
 
 def _layout(case: Case, departure: Departure) -> Iterable[str]:
@@ -162,10 +193,16 @@ def _by_asking(judge: Judge, case: Case, departure: Departure) -> list[str]:
     for other in legal:
         if len(set(keys)) == 1 and keys[0] in legal and other != keys[0]:
             questions[f"key {other}"] = _keyed(case, keys[0], other)
-    if any(item.kind is OpKind.UPDATE and not item.in_len for item in case.operations):
+    for other in _other_nonces(case, manifest):
+        questions[f"iv {other}"] = _with_nonce(case, other)
+    if not length and any(item.kind in (OpKind.UPDATE, OpKind.FINAL) for item in case.operations):
+        questions["filled"] = _filled(case, bs)
+    elif any(item.kind is OpKind.UPDATE and not item.in_len for item in case.operations):
         questions["filled"] = _stretched(case, 0, bs)
     if length % bs:
         questions["whole"] = _stretched(case, length, -length % bs)
+    elif length and manifest.partial != "refused":
+        questions["ragged"] = _stretched(case, length, 1)
     if length:
         questions["more"] = _stretched(case, length, bs)
     asked = judge.all([normalised(item, manifest) for item in questions.values()])
@@ -180,17 +217,51 @@ def _answers(case: Case, manifest: Manifest, departs: dict[str, bool], length: i
         yield "decrypt" if case.decrypting else "encrypt"
     others = [value for name, value in departs.items() if name.startswith("key ")]
     key_len = next((len(item.data) for item in case.operations if item.kind is OpKind.SETKEY), 0)
-    if others and (key_len != _legal_keys(manifest)[0] or not any(others)):
+    legal = _legal_keys(manifest)
+    illegal = any(len(item.data) not in legal for item in case.operations if item.kind is OpKind.SETKEY)
+    if illegal or (others and (key_len != legal[0] or not any(others))):
         yield f"key_len:{key_len}"
+    nonces = [value for name, value in departs.items() if name.startswith("iv ")]
+    if not all(nonces):
+        yield f"iv_len:{_nonce_lens(case)[0]}"
     if departs.get("whole") is False:
         yield "stealing" if manifest.partial == "stealing" else "tail"
+    if departs.get("ragged") is False and departs.get("more"):
+        yield "whole"
     if departs.get("filled") is False:
         yield "empty"
+    if length >= _LARGE:
+        yield "large"
     blocks = -(-length // manifest.block_len)
     least = max(1, manifest.min_len_blocks)
     exact = departs.get("more") is False
     if blocks > least + (manifest.partial == "stealing" and departs.get("whole") is False) or (exact and length):
         yield f"blocks:{'=' if exact else ''}{blocks}"
+
+
+def _nonce_lens(case: Case) -> list[int]:
+    return sorted({len(item.data) for item in case.operations if item.kind is OpKind.SETIV})
+
+
+def _other_nonces(case: Case, manifest: Manifest) -> list[int]:
+    """Other legal lengths of the nonce, where all nonces of the case have one legal length."""
+    held, legal = _nonce_lens(case), sorted(manifest.iv_lens)
+    if manifest.iv != "nonce" or len(held) != 1 or held[0] not in legal:
+        return []
+    return [length for length in legal if length != held[0]]
+
+
+def _with_nonce(case: Case, length: int) -> Case:
+    """With nonces of this length: cut, or longer by zeros."""
+    return _each(
+        case,
+        lambda item: replace(item, data=(item.data + bytes(length))[:length]) if item.kind is OpKind.SETIV else item,
+    )
+
+
+def _usual_nonce(case: Case, manifest: Manifest, value: str) -> Case:
+    usual = manifest.iv_lens[0]
+    return _with_nonce(case, usual if usual != int(value) else manifest.iv_lens[-1])
 
 
 def _keyed(case: Case, length: int, other: int) -> Case:
@@ -209,6 +280,17 @@ def _stretched(case: Case, length: int, more: int) -> Case:
         replace(item, data=item.data + bytes(more)) if item.kind is OpKind.UPDATE and item.in_len == length else item
         for item in case.operations
     )
+
+
+def _filled(case: Case, length: int) -> Case:
+    """With zero bytes in messages that have none."""
+    if any(item.kind is OpKind.UPDATE for item in case.operations):
+        return _stretched(case, 0, length)
+    made: list[Operation] = []
+    for item in case.operations:
+        made += [Operation(OpKind.UPDATE, bytes(length), slot=item.slot)] if item.kind is OpKind.FINAL else []
+        made.append(item)
+    return case.with_operations(made)
 
 
 def _each(case: Case, change: Callable[[Operation], Operation]) -> Case:
@@ -282,7 +364,10 @@ def _one_key(case: Case, _: Manifest, __: str) -> Case:
     )
 
 
-def _no_empty(case: Case, _: Manifest, __: str) -> Case:
+def _no_empty(case: Case, manifest: Manifest, _: str) -> Case:
+    """Without empty pieces; with data in a message that has no other."""
+    if not _longest(case):
+        return _filled(case, manifest.block_len)
     return case.with_operations(item for item in case.operations if item.kind is not OpKind.UPDATE or item.in_len)
 
 
@@ -292,6 +377,19 @@ def _padded(case: Case, manifest: Manifest, _: str) -> Case:
         return replace(item, data=item.data + bytes(more)) if item.kind is OpKind.UPDATE else item
 
     return _each(case, pad)
+
+
+def _ragged(case: Case, manifest: Manifest, _: str) -> Case:
+    def add(item: Operation) -> Operation:
+        whole = item.kind is OpKind.UPDATE and item.in_len and item.in_len % manifest.block_len == 0
+        return replace(item, data=item.data + bytes(1)) if whole else item
+
+    return _each(case, add)
+
+
+def _cut(case: Case, manifest: Manifest, _: str) -> Case:
+    most = (_LARGE - 1) // manifest.block_len * manifest.block_len
+    return _each(case, lambda item: replace(item, data=item.data[:most]) if item.kind is OpKind.UPDATE else item)
 
 
 def _other_blocks(case: Case, manifest: Manifest, value: str) -> Case:
@@ -350,8 +448,11 @@ _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "decrypt": lambda case, _, __: replace(case, decrypting=not case.decrypting),
     "encrypt": lambda case, _, __: replace(case, decrypting=not case.decrypting),
     "key_len": _other_key_len,
+    "iv_len": _usual_nonce,
     "tail": _padded,
     "stealing": _padded,
+    "whole": _ragged,
+    "large": _cut,
     "blocks": _other_blocks,
     "chaining": _no_chaining,
 }

@@ -108,9 +108,9 @@ def replays(station: Station, case: Case, expected: Station, count: int) -> list
     return [first_departure(batch, station, expected) for _ in range(count)]
 
 
-def first_departure(batch: Batch, subject: Station, oracle: Station) -> Departure | None:
+def first_departure(batch: Batch, subject: Station, oracle: Station, *, watch: Watch = Watch.ALL) -> Departure | None:
     """The departure of the only case of a batch in a fresh process."""
-    found = compare(batch, execute_alone(oracle, batch, watch=Watch(0)), execute_alone(subject, batch))
+    found = compare(batch, execute_alone(oracle, batch, watch=Watch(0)), execute_alone(subject, batch, watch=watch))
     return found.departures[0] if found.departures else None
 
 
@@ -182,8 +182,22 @@ def _one_fault(judge: Judge, suspect: Suspect, raw: Raw, met: Sequence[Departure
         # It needed the candidates before it: the case as it came is the one that repeats.
         sealed = judge.sealed([raw.case])[0]
         return Fault(sealed, raw.departure, Classified((), "unshrunk"), raw.name, found.num_tried, shrunk=False)
-    classified = classify(judge, found.case, found.departure, arch=suspect.arch, registers=registers)
+    dirty = _depends_on_state(suspect, sealed, again)
+    classified = classify(judge, found.case, found.departure, arch=suspect.arch, registers=registers, dirty=dirty)
     return Fault(sealed, again[0] or found.departure, classified, raw.name, found.num_tried)
+
+
+def _depends_on_state(suspect: Suspect, case: Case, again: Sequence[Departure | None]) -> bool:
+    """Whether a departure that is always the same is another one where nothing is done to the registers before calls."""
+    first = again[0]
+    if first is None or first.symptom is Symptom.ABI or any(_seen(item) != _seen(first) for item in again):
+        return False
+    clean = first_departure(batch_of([case]), suspect.subject, suspect.oracle, watch=Watch.ALL & ~Watch.REGISTERS)
+    return _seen(clean) != _seen(first)
+
+
+def _seen(departure: Departure | None) -> tuple[object, ...]:
+    return (*departure.key, departure.op, departure.buffer, departure.got) if departure else ()
 
 
 def _others(judge: Judge, fault: Fault, left: Sequence[Raw]) -> Iterable[Raw]:
