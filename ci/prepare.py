@@ -124,6 +124,7 @@ def needs(architecture: str) -> tuple[Need, ...]:
         Need("libc6-dev", "the host's C library", lambda: _finds_libc("gcc")),
         Need(cross_gcc, f"the compiler for {other}", lambda: _has_command(compiler)),
         Need(cross_libc, f"the C library for {other}", lambda: _finds_libc(compiler)),
+        Need("clang", "the second compiler", lambda: _has_command("clang")),
         *(need for packages in PORTABLE_PACKAGES for need in _portable_needs(*packages)),
         Need("qemu-user", "runs the emulated lanes", lambda: all(map(_has_emulator, EMULATORS))),
         *(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``ci/setup``, ``ci/conform`` and ``ci/test`` do, in order, with the time and the budget of each step."""
+"""What the scripts ``ci/*`` do, in order, with the time and the budget of each step."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def summary(command: str, steps: list[Step]) -> str:
 
 def main(arguments: list[str], root: Path = prepare.ROOT) -> int:
     """Run one of the scripts; further arguments go to its last command. Returns the exit status."""
-    if not arguments or arguments[0] not in ("setup", "conform", "test"):
-        print("steps: the first argument is one of setup, conform, test", file=sys.stderr)
+    if not arguments or arguments[0] not in ("setup", "conform", "test", "selftest"):
+        print("steps: the first argument is one of setup, conform, test, selftest", file=sys.stderr)
         return 2
     name, rest = arguments[0], arguments[1:]
     steps: list[Step] = []
@@ -81,6 +81,8 @@ def _commands(name: str, rest: list[str], root: Path) -> list[tuple[str, list[st
     crosslane = prepare.tool(root, "crosslane")
     if name == "conform":
         return [("build", [crosslane, "build"]), ("check", [crosslane, "check", *rest])]
+    if name == "selftest":
+        return [("selftest", [crosslane, "selftest", *rest])]
     if name == "test":
         return [("tests", [prepare.tool(root, "tox"), "run", *(rest or ["-m", "check"])])]
     return []

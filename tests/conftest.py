@@ -107,8 +107,8 @@ int main(void)
     for (const struct shim_implementation *i = shim_implementations; i->driver != NULL; i++) {
         printf("%s %s %s %s %d\\n", i->driver, i->cipher, i->symbol, i->paths, i->getter(0) != NULL);
     }
-    for (const struct subject_mode *const *m = shim_modes; *m != NULL; m++) {
-        printf("%s\\n", (*m)->name);
+    for (const struct shim_mode *m = shim_modes; m->name != NULL; m++) {
+        printf("%s\\n", m->name);
     }
     return 0;
 }

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["FAULTS", "LEAST", "TWO", "Sown", "sow"]
+from crosslane.findings.case import Case
+
+__all__ = ["AEAD_FAULTS", "FAULTS", "KEEPING", "LEAST", "TWO", "Sown", "is_small", "lines", "sow"]
 
 _PLANTED = Path(__file__).parent / "planted"
 _NAMES = [
@@ -32,6 +34,13 @@ _NAMES = [
     "READS_KEY",
     "CTR_IN_PLACE",
     "CTR_TAIL",
+    "GHASH_3",
+    "GHASH_5",
+    "CTR_DECRYPT_3",
+    "CTR_DECRYPT_IN_PLACE",
+    "MAC_2",
+    "KEEPS",
+    "KEEPS_COUNT",
 ]
 _IMPL = """# SPDX-License-Identifier: Apache-2.0
 driver = "{driver}"
@@ -97,11 +106,23 @@ FAULTS = (
     _sown("cfb_tail", "aes", "cfb", "output", "tail"),
     _sown("reads_key", "sm4", "ecb", "guard_read", "key:behind"),
 )
+AEAD_FAULTS = (
+    _sown("ghash_3", "aes", "gcm", "output", "iv_len:48"),
+    _sown("ghash_5", "sm4", "gcm", "output", "tag+blocks:=5"),
+    _sown("ctr_decrypt_3", "aes", "ccm", "output", "refuses+blocks:=3+decrypt"),
+    _sown("ctr_decrypt_in_place", "sm4", "ccm", "output", "refuses+blocks:2+decrypt+in_place"),
+    _sown("mac_2", "aes", "ccm", "output", "tag+blocks:=4"),
+)
+KEEPING = (
+    _sown("keeps", "sm4", "cbc", "output", "neighbours"),
+    _sown("keeps_count", "aes", "cbc", "output", "neighbours"),
+)
 TWO = Sown("two", "sm4", "ctr", ("CTR_IN_PLACE", "CTR_TAIL"), "output", "")
 
 
 _PLAIN = ("setkey 16", "setiv 16")
 _NO_IV = ("setkey 16", "setiv 0")
+# fmt: off
 LEAST: dict[str, tuple[str, ...]] = {
     "carry_64": ("setkey 16", f"setiv {'00' * 8 + 'ff' * 8}", "update 1 iv"),
     "wide_32": ("setkey 16", f"setiv {'00' * 12}fffffffd", "update 64"),
@@ -123,8 +144,21 @@ LEAST: dict[str, tuple[str, ...]] = {
     "align_3": (*_PLAIN, "update 1 in middle+3"),
     "cfb_tail": (*_PLAIN, "update 1"),
     "reads_key": ("setkey 16 in end+0",),
+    "ghash_3": ("setkey 16", "setiv 48", "update 1"),
+    "ghash_5": ("setkey 16", "setiv 1", "update 80", "final 0", "tag 0"),
+    "ctr_decrypt_3": (
+        "decrypt", "setkey 16", "setiv 7",
+        "update a24675fc5f1b01378bfcbebe950486e34b8fe090ebdc357de7c767b95172cd846a496670b423568cb3d32597b4ca819d",
+        "final 0", "tag eae20269",
+    ),
+    "ctr_decrypt_in_place": (
+        "decrypt", "setkey 16", "setiv 7",
+        "update 9a8e6598ff799469d9b43c6246268cd99bbae29016f24532a9dec0e05e8aafbd in place", "final 0", "tag 36ae149a",
+    ),
+    "mac_2": ("setkey 16", "setiv 7", "update 49", "final 0", "tag 0"),
 }
-"""The least case of each fault as ``test_findings_shrink.lines`` says it: the length of what is all zeros, or bytes."""
+# fmt: on
+"""The least case of each fault as ``lines`` says it: the length of what is all zeros, or bytes."""
 
 
 def sow(folder: Path, plants: Sequence[Sown]) -> Path:
@@ -143,3 +177,32 @@ def sow(folder: Path, plants: Sequence[Sown]) -> Path:
         text = _IMPL.format(driver=plant.driver, cipher=plant.cipher, mode=plant.mode)
         (place / "impl.toml").write_text(text)
     return folder
+
+
+def lines(case: Case) -> tuple[str, ...]:
+    """The case in short: a direction, then each operation with what is not plain about it."""
+    said = ["decrypt"] if case.decrypting else []
+    for item in case.operations:
+        data = f"{len(item.data)}" if not any(item.data) else item.data.hex()
+        places = [
+            f"{name} {place.edge.name.lower()}+{place.align}"
+            for name, place in (("in", item.place), ("out", item.out_place))
+            if not place.plain
+        ]
+        words = [item.kind.name.lower(), data, *places, *(["in place"] if item.in_place else [])]
+        words += ["iv"] if item.flags.value & 4 else []
+        said.append(" ".join(words))
+    return tuple(said)
+
+
+_NEEDS = {"wide_32": 4, "iv_kept_at_8": 8, "register_at_8": 8, "lanes_4": 4, "lanes_8": 8, "cbc_in_place": 2,
+          "xts_in_place": 2, "xts_tail_15": 2, "ghash_5": 5, "ctr_decrypt_3": 3, "ctr_decrypt_in_place": 2,
+          "mac_2": 4}  # fmt: skip
+"""Blocks that a fault needs, where it is more than one."""
+
+
+def is_small(plant: Sown, case: Case) -> bool:
+    """Whether a case has one message, at most two blocks beyond the need, and one layout feature."""
+    blocks = sum(-(-item.in_len // 16) for item in case.operations if item.kind.name == "UPDATE")
+    layout = sum((not item.place.plain) + (not item.out_place.plain) + item.in_place for item in case.operations)
+    return blocks <= _NEEDS.get(plant.name, 1) + 2 and layout <= 1 and case.num_messages <= 1

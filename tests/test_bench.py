@@ -17,7 +17,7 @@ from crosslane.bench import bench_command, cli
 from crosslane.bench.counting import Counts, count
 from crosslane.bench.jobs import Job, Subject, choose_cells, hidden_bits, plan_jobs, real_len, with_base
 from crosslane.bench.marks import load_marks, marks_table
-from crosslane.bench.measure import Clock, Measurement, Series, Settings, measure, pick_cpu, read_answers
+from crosslane.bench.measure import Clock, Measurement, Series, Settings, measure, measure_all, pick_cpu, read_answers
 from crosslane.bench.peers import LIBRARIES, is_plain_c, load_assembly, require_libraries
 from crosslane.bench.plot import curves_of, draw
 from crosslane.bench.report import to_json
@@ -27,6 +27,7 @@ from crosslane.bench.tables import (
     grid,
     mib_per_s,
     noisy_figures,
+    noisy_slopes,
     peers_table,
     slope_of,
     slope_table,
@@ -46,7 +47,7 @@ from crosslane.toolchain import runner_command
 HOST = host_arch()
 QEMU = "aarch64_qemu_max"
 CLOCK = Clock("tsc", 2000.0, "")
-QUICK = Settings(sizes=(16, 1420), rounds=30, sample_us=10, cpu=pick_cpu(), clock="none", max_noise=100.0)
+QUICK = Settings(sizes=(16, 1420), rounds=30, sample_us=10, cpu=pick_cpu(), clock="none", max_noise=100.0, turn_s=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +127,14 @@ def test_a_slope_leaves_out_what_each_message_costs() -> None:
     line = fit_line([16.0, 64.0, 256.0], [100.0 + 2.0 * x for x in (16.0, 64.0, 256.0)])
     assert line.slope == pytest.approx(2.0)
     assert line.intercept == pytest.approx(100.0)
+
+
+def test_a_slope_is_as_sure_as_its_points_lie_on_a_line() -> None:
+    assert fit_line([1.0, 2.0, 3.0], [10.0, 20.0, 30.0]).slope_error == pytest.approx(0.0)
+    assert fit_line([1.0, 2.0], [10.0, 20.0]).slope_error == math.inf
+    # s^2 = 2/3 over Sxx = 2, with one degree of freedom.
+    bent = fit_line([1.0, 2.0, 3.0], [10.0, 21.0, 30.0])
+    assert bent.slope_error == pytest.approx(12.706 * math.sqrt((2.0 / 3.0) / 2.0), rel=1e-3)
 
 
 def test_an_estimate_turned_round_keeps_its_order() -> None:
@@ -303,18 +312,45 @@ def test_noisy_sizes_alone_are_measured_again_and_longer(registry: Registry, tmp
         f"""echo "$@" >> {tmp_path}/calls
 echo "clock none 0.0 "; echo "subject 0 s ready "
 for size in 16 64; do case "$*" in *sizes=$size*|*,$size*)
-  for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    ns=100; case "$*" in *rounds=30*) [ $size = 64 ] && [ $((i % 2)) = 0 ] && ns=200;; esac
+  for i in 1 2 3 4 5 6; do
+    ns=100; case "$*" in *rounds=5*) [ $size = 64 ] && [ $((i % 2)) = 0 ] && ns=200;; esac
     echo "sample $size 0 1 $ns 0"; done;; esac; done
 echo "retaken 0"; echo end""",
     )
     found = measure(fake, job_of(registry, "ecb(sm4)/sm4-generic"), replace(QUICK, sizes=(16, 64), max_noise=0.05))
     calls = (tmp_path / "calls").read_text().splitlines()
     assert [re.findall(r"(?:sizes|rounds)=\S+", call) for call in calls] == [
-        ["sizes=16,64", "rounds=30"],
-        ["sizes=64", "rounds=120"],
+        *6 * [["sizes=16,64", "rounds=5"]],
+        *6 * [["sizes=64", "rounds=20"]],
     ]
     assert found.series["sm4-generic", 64].ns_per_byte.noise == 0.0
+
+
+@pytest.mark.parametrize(("slow", "refused"), [(range(4, 8), True), (range(6, 8), False), (range(0), False)])
+def test_an_episode_in_which_the_machine_is_slow_widens_intervals(
+    registry: Registry, tmp_path: Path, slow: range, refused: bool
+) -> None:
+    # Twelve calls: two jobs in six turns. An episode of two turns is seen, and does not become the figure.
+    (tmp_path / "calls").write_text("")
+    fake = script(
+        tmp_path / "bench",
+        f"""echo "$1 $3" >> {tmp_path}/calls; number=$(wc -l < {tmp_path}/calls)
+echo "clock none 0.0 "; echo "subject 0 s ready "; ns=100
+for k in {" ".join(map(str, slow))}; do [ $number = $k ] && ns=150; done
+for i in 1 2 3 4 5; do echo "sample 16 0 1 $ns 0"; done
+echo "retaken 0"; echo end""",
+    )
+    jobs = [job_of(registry, "ecb(sm4)/sm4-generic", direction=name) for name in ("encrypt", "decrypt")]
+    turns: list[str] = []
+    quick = replace(QUICK, sizes=(16,), max_noise=0.05 if refused else 10.0)
+    found = measure_all([(fake, job) for job in jobs], quick, turns.append)
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert calls[:12] == 6 * ["mode=ecb decrypting=0", "mode=ecb decrypting=1"]
+    assert turns[0] == "measuring 2 jobs, turn 1 of 6"
+    assert all(item.series["sm4-generic", 16].ns_per_byte.value == pytest.approx(100.0 / 16) for item in found)
+    # Refused at first, both were measured anew, in the quiet after it.
+    assert len(calls) == (24 if refused else 12)
+    assert [len(item.series["sm4-generic", 16].ns) for item in found] == [30, 30]
 
 
 # ---- instructions under qemu
@@ -409,14 +445,25 @@ def test_vs_has_a_row_a_size_and_a_column_a_mode_and_direction(registry: Registr
 
 def test_a_slope_table_is_laid_out_as_bench_slope(registry: Registry) -> None:
     job = replace(two(registry), subjects=(Subject("slow", "slow", "sm4"),))
-    found = made(job, {"slow": {1000: 4.0, 2000: 3.0}})
+    found = made(job, {"slow": {1000: 4.0, 2000: 3.0, 4000: 2.5}})
     slope, line = slope_of(found, "slow")
     assert slope.value == pytest.approx(2.0)
+    assert slope.noise == pytest.approx(0.0)
+    assert noisy_slopes([found], 0.03) == []
     assert line.intercept == pytest.approx(2000.0)
     assert slope_table([found], 0.03).splitlines()[1:] == [
         "         nanosecs/byte  mebibytes/sec  cycles/byte  ns/message",
         "CBC ENC          2.000          476.8        4.000        2000",
     ]
+
+
+def test_a_slope_through_points_that_are_no_line_is_refused(registry: Registry) -> None:
+    job = replace(two(registry), subjects=(Subject("slow", "slow", "sm4"),))
+    found = made(job, {"slow": {1000: 4.0, 2000: 2.0, 4000: 3.0}})
+    (noisy,) = noisy_slopes([found], 0.03)
+    assert noisy.label.endswith("slow, slope, ns/byte")
+    assert noisy.found.noise == math.inf
+    assert "?" in slope_table([found], 0.03)
 
 
 def test_what_is_too_noisy_is_marked_and_listed(registry: Registry) -> None:
@@ -603,7 +650,11 @@ def test_bench_prints_each_layout(arguments: tuple[str, ...], head: str) -> None
         (("--tcrypt", "218", "--size", "16"), "brings its own sizes"),
         (("--tcrypt", "218", "--cell", "aes"), "none of the chosen cells"),
         (("--slope", "--vs", "sm4-generic"), "give one of them"),
-        (("--slope", "--size", "16"), "needs two sizes"),
+        (("--slope", "--size", "16", "--size", "64"), "needs three sizes"),
+        (("--slope", "--cell", f"ecb(sm4)/sm4-generic@{QEMU}"), f"--slope prints times, but in {QEMU} instructions"),
+        (("--vs", "aes-generic", "--cell", f"ecb(sm4)/sm4-generic@{QEMU}"), "--vs prints times"),
+        (("--cell", "ecb(sm4)/sm4-generic@x86_64_asan"), "x86_64_asan is a lane with a sanitizer"),
+        (("--cell", "x86_64_ubsan"), "x86_64_ubsan is a lane with a sanitizer"),
         (("--vs", "sm4-genric"), "nearest are sm4-generic"),
         (("--cpu", "65535"), "--cpu 65535 is not allowed"),
         (("--cell", "sm4", "--key-len", "17"), "takes a key of 17 bytes"),
@@ -625,10 +676,10 @@ def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_noisy_machine_concludes_nothing(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    def noisy(_program: Path, job: Job, _settings: Settings) -> Measurement:
-        return made(job, {job.subjects[0].name: {16: 10.0}}, spread=0.3)
+    def noisy(tasks: list[tuple[Path, Job]], *_: object) -> list[Measurement]:
+        return [made(job, {job.subjects[0].name: {16: 10.0}}, spread=0.3) for _, job in tasks]
 
-    monkeypatch.setattr(cli, "measure", noisy)
+    monkeypatch.setattr(cli, "measure_all", noisy)
     done = invoke("--cell", "ecb(sm4)/sm4-generic", "--size", "16")
     assert done.exit_code == 3
     assert "too noisy to conclude: ecb(sm4) encrypt" in done.output

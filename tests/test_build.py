@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,14 +23,14 @@ from crosslane.isa import PORTABLE_ARCHES, host_arch
 from crosslane.lanes import lane_named, load_lanes
 from crosslane.model import Lane, Registry
 from crosslane.registry import implementation_named, load_registry
-from crosslane.toolchain import find_toolchain, runner_command
+from crosslane.toolchain import find_toolchain, lane_toolchain, runner_command
 
 HOST = host_arch()
 OTHER = "aarch64" if HOST == "x86_64" else "x86_64"
 OF_OTHER_KINDS = [
     lane.name
     for lane in load_lanes(data_root() / "ci" / "lanes.toml")
-    if HOST in lane.hosts and (lane.arch in PORTABLE_ARCHES or lane.sanitized)
+    if HOST in lane.hosts and (lane.arch in PORTABLE_ARCHES or not lane.usual)
 ]
 GENERIC = Path("impls") / "ciphers" / "toy" / "generic"
 
@@ -78,6 +79,43 @@ def test_a_sanitizer_watches_the_code_under_test_and_not_the_shim(fake_root: Pat
     watched = {unit.name for unit in program.units if "-fsanitize=address" in unit.flags}
     assert watched == {"toy_generic", "mode_ecb", "mode_wide"}
     assert "-static" not in program.link_flags
+
+
+def _flags(registry: Registry, lane: Lane) -> dict[str, tuple[str, ...]]:
+    program = plan_shim(registry, lane, [implementation_named(registry, "toy-generic")], lane_toolchain(lane))
+    return {unit.name: unit.flags for unit in program.units}
+
+
+@pytest.mark.parametrize(
+    ("name", "flag"),
+    [(f"{HOST}_gcc_protector", "-fstack-protector-strong"), ("x86_64_qemu_v3", "-march=x86-64-v3")],
+)
+def test_what_a_lane_adds_is_built_into_the_code_under_test_alone(fake_root: Path, name: str, flag: str) -> None:
+    registry = load_registry(fake_root)
+    flags = _flags(registry, lane_named(registry.lanes, name))
+    assert {unit for unit, found in flags.items() if flag in found} == {"toy_generic", "mode_ecb", "mode_wide"}
+    assert not any(flag in found for found in _flags(registry, native(registry)).values())
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_link_time_optimisation_reaches_across_the_files_of_a_subject(fake_root: Path, compiler: str) -> None:
+    """The getter calls helper() of the other file, which disappears in it; each subject keeps a helper of its own."""
+    registry = load_registry(fake_root)
+    calls = {}
+    for name in (f"{HOST}_native", f"{HOST}_{compiler}_lto"):
+        lane = lane_named(registry.lanes, name)
+        program = build_lanes(registry, [lane])[name][0]
+        assert run(program.path, lane)[-3:] == ["toy-generic toy toy_generic 1way 1", "ecb", "wide"]
+        tools = lane_toolchain(lane)
+        plan = plan_shim(registry, lane, [implementation_named(registry, "toy-generic")], tools)
+        (unit,) = (unit for unit in plan.units if unit.name == "toy_generic")
+        made = entry_path(cache_folder(), unit.key, unit.file_name)
+        text = subprocess.run(["objdump", "-dr", made], capture_output=True, check=True, text=True).stdout
+        getter = text[text.index("<toy_generic>:") :].partition("\n\n")[0]
+        calls[name] = bool(re.search(r"\b(call|jmp|bl?)\b.*(helper|toy_generic\+)|R_.*helper", getter))
+        symbols = subprocess.run(["nm", "-g", made], capture_output=True, check=True, text=True).stdout.split()
+        assert [word for word in symbols if "toy" in word or "helper" in word] == ["toy_generic"]
+    assert list(calls.values()) == [True, False]
 
 
 def test_a_third_party_gets_a_program_of_its_own(fake_root: Path, third_party: Path) -> None:

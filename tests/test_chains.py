@@ -3,23 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import pytest
-from Crypto.Cipher import CAST
+from Crypto.Cipher import AES, CAST
 from planting import NATIVE
 
 from crosslane import chains, wire
 from crosslane.chains import Chain, chains_of, run_chain
 from crosslane.client import SharedMemory
-from crosslane.corpora import Vector, VectorFile, VectorGroup, load_vectors
+from crosslane.corpora import MonteCarlo, MonteCarloRound, Vector, VectorFile, VectorGroup, load_vectors
 from crosslane.data import data_root
 from crosslane.execute import CAPACITY, Executor
+from crosslane.importers.imported import Place, monte_carlo
 from crosslane.lanes import lane_named
 from crosslane.registry import implementation_named, load_registry
 from crosslane.stations import Stations, programs_for
@@ -163,6 +164,87 @@ def test_one_step_more_or_less_is_a_wrong_end(cast5: tuple[Executor, SharedMemor
 def test_a_key_that_is_refused_breaks_the_chain_off(cast5: tuple[Executor, SharedMemory]) -> None:
     long = {"key": bytes(24), "plaintext": bytes(24), "ciphertext": bytes(24), "final_key": bytes(24)}
     assert run_chain(chain(1, **long), *cast5) == "the chain broke off: bad_key_len"
+
+
+# --- Monte Carlo tests of modes with an iv, against PyCryptodome ---
+
+LIBRARY_MODES: dict[str, Callable[[bytes, bytes], Any]] = {
+    "cbc": lambda key, iv: AES.new(key, AES.MODE_CBC, iv),
+    "ofb": lambda key, iv: AES.new(key, AES.MODE_OFB, iv),
+    "cfb": lambda key, iv: AES.new(key, AES.MODE_CFB, iv, segment_size=128),
+}
+
+
+def library_rounds(mode: str, direction: str, num_inner: int, key_len: int = 24) -> tuple[MonteCarloRound, ...]:
+    """Three rounds as AESAVS has them."""
+    key, iv, data = bytes(range(key_len)), FIRST, SECOND
+    rounds = []
+    for index in range(3):
+        stream = LIBRARY_MODES[mode](key, iv)
+        outputs: list[bytes] = []
+        for call in range(num_inner):
+            block = data if call == 0 else iv if call == 1 else outputs[call - 2]
+            outputs.append(getattr(stream, direction)(block))
+        rounds.append(MonteCarloRound(index, key, data, outputs[-1], iv, outputs[-2]))
+        added = (outputs[-2] + outputs[-1])[-key_len:]
+        key, iv, data = bytes(a ^ b for a, b in zip(key, added, strict=True)), outputs[-1], outputs[-2]
+    return tuple(rounds)
+
+
+def monte_carlo_chain(rounds: tuple[MonteCarloRound, ...], direction: str, num_inner: int) -> Chain:
+    last = replace(rounds[-1], before=b"")  # no next round publishes it
+    test = MonteCarlo(num_outer=3, num_inner=num_inner, rounds=(*rounds[:-1], last))
+    vector = monte_carlo(Place(direction, 1), cast("Literal['encrypt', 'decrypt']", direction), test)
+    return Chain("file:it", vector)
+
+
+@pytest.fixture(scope="module", params=["cbc", "ofb", "cfb"])
+def aes(request: pytest.FixtureRequest) -> Iterator[tuple[str, Executor, SharedMemory]]:
+    registry = load_registry(data_root())
+    lane = lane_named(registry.lanes, NATIVE)
+    stations = Stations(registry, programs_for(registry, [lane]), require_sandbox=False)
+    memory = SharedMemory("crosslane-test", CAPACITY, sealed=True)
+    executor = Executor(stations.of(implementation_named(registry, "aes-generic"), lane, request.param), memory)
+    yield request.param, executor, memory
+    executor.release()
+    memory.close()
+
+
+@pytest.mark.parametrize("num_inner", [2, 3, 10, 11])
+@pytest.mark.parametrize("direction", ["encrypt", "decrypt"])
+def test_the_generic_aes_walks_through_a_monte_carlo_test(
+    aes: tuple[str, Executor, SharedMemory], direction: str, num_inner: int
+) -> None:
+    mode, place = aes[0], aes[1:]
+    chain = monte_carlo_chain(library_rounds(mode, direction, num_inner), direction, num_inner)
+    assert chain.num_messages == 3
+    assert run_chain(chain, *place) == ""
+    other = "decrypt" if direction == "encrypt" else "encrypt"
+    if mode != "ofb":  # which is the same in both directions
+        wrong = monte_carlo_chain(library_rounds(mode, other, num_inner), direction, num_inner)
+        assert run_chain(wrong, *place).startswith("round 0 ends with ")
+    longer = monte_carlo_chain(library_rounds(mode, direction, num_inner), direction, num_inner + 1)
+    assert run_chain(longer, *place).startswith("round 0 ends with ")
+
+
+@pytest.mark.parametrize(("index", "field"), [(0, "before"), (1, "before"), (1, "output"), (2, "output")])
+def test_a_wrong_round_is_said(aes: tuple[str, Executor, SharedMemory], index: int, field: str) -> None:
+    mode, place = aes[0], aes[1:]
+    rounds = list(library_rounds(mode, "encrypt", 4))
+    item = rounds[index]
+    rounds[index] = replace(item, before=bytes(16)) if field == "before" else replace(item, output=bytes(16))
+    said = run_chain(monte_carlo_chain(tuple(rounds), "encrypt", 4), *place)
+    assert said.startswith(f"round {index} ends with ")
+    assert bytes(16).hex() in said
+
+
+def test_monte_carlo_tests_with_an_iv_are_chains_and_those_of_ecb_are_not() -> None:
+    chain = monte_carlo_chain(library_rounds("cbc", "encrypt", 4), "encrypt", 4)
+    assert chain.vector.monte_carlo is not None
+    rounds = tuple(replace(item, iv=b"") for item in chain.vector.monte_carlo.rounds)
+    plain = replace(chain.vector, id="plain", monte_carlo=replace(chain.vector.monte_carlo, rounds=rounds))
+    files = [VectorFile(Path("a"), "file", "cbc(aes)", (), (VectorGroup("1", (), 1, (chain.vector, plain)),))]
+    assert [found.vector for found in chains_of(files, "cbc(aes)")] == [chain.vector]
 
 
 def test_the_published_chain_begins_as_it_must() -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from crosslane.checks import Check, Outcome, judge_all, load_checks
 from crosslane.data import data_root
 from crosslane.errors import BadInput
-from crosslane.records import CellResult, Finding
+from crosslane.records import CellResult, FaultSeen, Finding
 
 MakeCell = Callable[..., CellResult]
 
@@ -74,6 +75,48 @@ TABLE: list[tuple[str, dict[str, Any], bool | None, str]] = [
     ("paths", {"paths": {}, "unwatched": ("registers",)}, False, "no case took the declared path"),
     ("paths", {"state": "void", "reason": "the shim died"}, False, "did not run: the shim died"),
     ("paths", DECLINED, None, "the CPU of this lane lacks"),
+    ("compilers", {}, None, "not one of compilers"),
+    ("compilers", {"build_lane": True}, True, ""),
+    ("compilers", {"build_lane": True, "num_departed": 1, "findings": (FOUND,)}, False, "byte 5 of the output"),
+    ("compilers", {"build_lane": True, "state": "void", "reason": "no hello"}, False, "did not run: no hello"),
+    ("compilers", {"build_lane": True, **DECLINED}, None, "the CPU of this lane lacks"),
+]
+
+COVERED = dict.fromkeys(
+    ("distinct_lengths", "tail_15", "counter_64", "j0_wrap", "tweak_steered", "splits_3", "interleaved", "in_place",
+     "distinct_align_iv", "guard_end_key", "key_len_16", "weak_keys_policy_1", "overlap_refused", "aad_len_14",
+     "tamper_tag", "data_len_refused", "large"),
+    3,
+)  # fmt: skip
+
+
+def seen(symptom: str, fault_class: str) -> FaultSeen:
+    return FaultSeen("0123456789ab", symptom, fault_class, f"{symptom} of {fault_class}")
+
+
+# Of each check that is data: a finding of its own (symptom, class) and one that is of another check.
+CLAIMS: list[tuple[str, tuple[str, str], tuple[str, str]]] = [
+    ("lengths", ("output", "tail"), ("output", "in_place")),
+    ("counter_wrap", ("iv", "counter:64"), ("output", "tail")),
+    ("splits", ("output", "split"), ("output", "tail")),
+    ("iv_writeback", ("iv", "any"), ("output", "any")),
+    ("in_place", ("output", "in_place+stealing"), ("output", "stealing")),
+    ("overlap_refused", ("output", "overlap"), ("output", "in_place")),
+    ("alignment", ("crash", "sigbus+align"), ("output", "in_place")),
+    ("guard_pages", ("guard_read", "in:behind+tail"), ("output", "tail")),
+    ("canaries", ("canary", "out:behind"), ("guard_write", "out:behind")),
+    ("input_unchanged", ("input", "in"), ("context", "ctx")),
+    ("context_contained", ("context", "ctx"), ("input", "in")),
+    ("key_lengths", ("output", "key_len:24"), ("output", "blocks:8")),
+    ("weak_keys", ("output", "accepts+policy"), ("output", "blocks:8")),
+    ("aead_headers", ("output", "tag+aad"), ("output", "blocks:8")),
+    ("tamper", ("output", "accepts+wrong_tag"), ("output", "blocks:8")),
+    ("dirty_state", ("output", "dirty_state"), ("output", "blocks:8")),
+    ("abi", ("abi", "register:rbx"), ("output", "any")),
+    ("declines_unchanged", ("context", "ctx+refused"), ("context", "ctx")),
+    ("determinism", ("nondeterminism", "threads"), ("output", "any")),
+    ("secrets_wiped", ("wipe", "register:v0"), ("output", "any")),
+    ("large", ("output", "large"), ("output", "blocks:8")),
 ]
 
 
@@ -87,8 +130,48 @@ def test_a_check_judges_a_cell(
     assert bool(outcome.reason) is (passed is not True)
 
 
+@pytest.mark.parametrize(("name", "own", "other"), CLAIMS)
+def test_a_check_that_is_data_is_red_for_its_own_findings_alone(
+    checks: dict[str, Check], make_cell: MakeCell, name: str, own: tuple[str, str], other: tuple[str, str]
+) -> None:
+    judge = checks[name].judge
+    assert judge(make_cell(covered=COVERED)).passed is True
+    assert judge(make_cell(covered=COVERED, faults=(seen(*own),))) == Outcome(False, seen(*own).text)
+    assert judge(make_cell(covered=COVERED, faults=(seen(*other),))).passed is True
+    assert judge(make_cell(**DECLINED)).passed is None
+    assert judge(make_cell(state="void", reason="no hello")) == Outcome(False, "did not run: no hello")
+    assert judge(make_cell(wanted=0, covered=COVERED)).passed is None
+
+
+@pytest.mark.parametrize("name", sorted(COVERED))
+def test_what_no_case_exercised_is_red_where_the_full_grids_ran(
+    checks: dict[str, Check], make_cell: MakeCell, name: str
+) -> None:
+    lacking = {**COVERED, name: 0}
+    red = [
+        check.name for check in checks.values() if check.judge(make_cell(covered=lacking, full=True)).passed is False
+    ]
+    assert len(red) == (2 if name == "overlap_refused" else 1)
+    outcome = checks[red[0]].judge(make_cell(covered=lacking, full=True))
+    assert outcome.reason == f"no case had {name}"
+    assert checks[red[0]].judge(make_cell(covered=lacking)) == Outcome(None, f"no case had {name} among so few")
+    assert checks[red[0]].judge(make_cell(covered={"messages": 8}, full=True)).passed is None
+
+
+@pytest.mark.parametrize(
+    ("name", "watcher"),
+    [("guard_pages", "layout"), ("canaries", "canary"), ("abi", "registers"), ("dirty_state", "registers"),
+     ("context_contained", "context"), ("alignment", "layout")],
+)  # fmt: skip
+def test_what_cannot_be_observed_is_not_green(
+    checks: dict[str, Check], make_cell: MakeCell, name: str, watcher: str
+) -> None:
+    assert checks[name].judge(make_cell(covered=COVERED, unwatched=(watcher,))).passed is None
+
+
 def test_every_check_is_seen_to_pass_to_fail_and_to_judge_what_did_not_run(checks: dict[str, Check]) -> None:
-    for name in checks:
+    assert set(checks) == {row[0] for row in TABLE} | {row[0] for row in CLAIMS}
+    for name in {row[0] for row in TABLE}:
         rows = [(changes, passed) for check, changes, passed, _ in TABLE if check == name]
         assert {True, False} <= {passed for _, passed in rows}, f"add rows of {name} to the table"
         assert (False, "void") in {(passed, changes.get("state")) for changes, passed in rows}
@@ -150,3 +233,10 @@ def test_a_folder_without_checks_is_refused(tmp_path: Path) -> None:
         load_checks(tmp_path)
     with pytest.raises(BadInput, match="there is no check"):
         load_checks(folder_with(tmp_path, __init__=SOUND))
+
+
+def test_the_reference_page_has_every_check_with_its_sentence(checks: dict[str, Check]) -> None:
+    page = (data_root() / "docs" / "reference" / "checks.md").read_text()
+    rows = dict(re.findall(r"^\| `([a-z_]+)` \| (.*) \|$", page, re.MULTILINE))
+    for name, check in checks.items():
+        assert rows[name] == check.sentence[0].lower() + check.sentence[1:].rstrip(".")

@@ -54,7 +54,7 @@ def operations(draw: st.DrawFn) -> Operation:
     )
 
 
-cases = st.builds(
+sessions = st.builds(
     Case,
     algorithm=st.just("ctr(toy)"),
     operations=st.lists(operations(), max_size=6).map(tuple),
@@ -63,6 +63,7 @@ cases = st.builds(
     tag_len=st.integers(0, 64),
     ctx_edge=st.sampled_from([Edge.END, Edge.MIDDLE]),
 )
+cases = st.builds(dataclasses.replace, sessions, neighbours=st.lists(sessions, max_size=2).map(tuple))
 
 
 @given(cases)
@@ -95,6 +96,8 @@ CASE = Case("ctr(toy)", (Operation(OpKind.SETKEY, bytes(16)), Operation(OpKind.U
         ('"ctx": "middle"', '"ctx": "start"', "ctx is 'start', allowed are end, middle"),
         ('"data": "01"', '"in": "middle+64"', "in of operation 1 is 'middle+64'"),
         ('"out_len": 1', '"out_len": -1', "out_len of operation 1 is -1"),
+        ('"operations"', '"neighbours": 1, "operations"', "neighbours is no list"),
+        ('"operations"', '"neighbours": [{}], "operations"', "a neighbour lacks the key 'direction'"),
         ("{\n", "", "is no JSON"),
     ],
 )

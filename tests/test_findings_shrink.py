@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 from planting import EMULATED, NATIVE
-from shrinking import FAULTS, LEAST, TWO, Sown, sow
+from shrinking import AEAD_FAULTS, FAULTS, LEAST, TWO, Sown, is_small, lines, sow
 
 from crosslane.data import data_root
-from crosslane.findings.case import Case
 from crosslane.findings.formats import case_to_json
 from crosslane.findings.gather import Suspect, faults_of, raw_departures
 from crosslane.findings.judge import Judge
 from crosslane.findings.measure import Measured, measure_folder
 from crosslane.findings.shrink import shrink
-from crosslane.findings.steps import measure
+from crosslane.findings.size import measure
 from crosslane.isa import host_arch
 from crosslane.plan import RunPlan, Selection, make_plans
 from crosslane.registry import load_registry
@@ -29,7 +28,7 @@ EMULATED_TOO = ("carry_64", "cbc_in_place", "reads_tail", "register", "xts_in_pl
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return sow(tmp_path_factory.mktemp("sown"), [*FAULTS, TWO])
+    return sow(tmp_path_factory.mktemp("sown"), [*FAULTS, *AEAD_FAULTS, TWO])
 
 
 @pytest.fixture(scope="module")
@@ -43,28 +42,12 @@ def emulated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measured]:
     return {item.driver: item for item in measure_folder(some, [EMULATED], ["another seed"], num_batches=2)}
 
 
-def lines(case: Case) -> tuple[str, ...]:
-    """The case in short: a direction, then each operation with what is not plain about it."""
-    said = ["decrypt"] if case.decrypting else []
-    for item in case.operations:
-        data = f"{len(item.data)}" if not any(item.data) else item.data.hex()
-        places = [
-            f"{name} {place.edge.name.lower()}+{place.align}"
-            for name, place in (("in", item.place), ("out", item.out_place))
-            if not place.plain
-        ]
-        words = [item.kind.name.lower(), data, *places, *(["in place"] if item.in_place else [])]
-        words += ["iv"] if item.flags.value & 4 else []
-        said.append(" ".join(words))
-    return tuple(said)
-
-
 def expected_class(plant: Sown, arch: str) -> str:
     register = {"x86_64": ("rbx", "r12"), "aarch64": ("x19", "x20")}[arch][plant.name == "register_at_8"]
     return plant.fault_class.format(register)
 
 
-@pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.name)
+@pytest.mark.parametrize("plant", [*FAULTS, *AEAD_FAULTS], ids=lambda plant: plant.name)
 def test_a_fault_is_one_finding_with_the_least_case(natively: dict[str, Measured], plant: Sown) -> None:
     found = natively[plant.driver]
     assert [(key.symptom, key.fault_class) for key in found.keys] == [
@@ -108,7 +91,7 @@ def test_shrinking_is_deterministic_idempotent_and_never_larger(folder: Path, na
         first = faults_of(judge, suspect, raws)
         assert faults_of(judge, suspect, list(reversed(raws))) == first
         (fault,) = first
-        assert all(measure(fault.case)[:3] <= measure(raw.case)[:3] for raw in raws)
+        assert all(measure(fault.case)[:5] <= measure(raw.case)[:5] for raw in raws)
         again = shrink(judge, fault.case, fault.departure)
         assert again.case == fault.case
         assert again.departure.key == fault.departure.key
@@ -116,17 +99,7 @@ def test_shrinking_is_deterministic_idempotent_and_never_larger(folder: Path, na
 
 def test_the_least_cases_are_small(natively: dict[str, Measured]) -> None:
     """At most two blocks beyond what the fault needs and one layout feature, in 19 of 20."""
-    needs = {"wide_32": 4, "iv_kept_at_8": 8, "register_at_8": 8, "lanes_4": 4, "lanes_8": 8, "cbc_in_place": 2,
-             "xts_in_place": 2, "xts_tail_15": 2}  # fmt: skip
-    small = 0
-    for plant in FAULTS:
-        for case in natively[plant.driver].cases:
-            blocks = sum(-(-item.in_len // 16) for item in case.operations if item.kind.name == "UPDATE")
-            layout = sum(
-                (not item.place.plain) + (not item.out_place.plain) + item.in_place for item in case.operations
-            )
-            small += blocks <= needs.get(plant.name, 1) + 2 and layout <= 1 and case.num_messages <= 1
-    assert small >= 19
+    assert sum(is_small(plant, case) for plant in FAULTS for case in natively[plant.driver].cases) >= 19
 
 
 def test_a_round_of_candidates_takes_one_batch_each(folder: Path) -> None:

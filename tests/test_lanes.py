@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,9 @@ full = ["x86_64"]
 """
 EMULATED = "x86_64_qemu_max x86_64_qemu_nehalem aarch64_qemu_max aarch64_qemu_cortex_a57"
 PORTABLE = "s390x_qemu ppc64_qemu i386_qemu armhf_qemu riscv64_qemu"
+BUILDS = ("gcc_o0", "gcc_o1", "gcc_o3", "gcc_lto", "gcc_protector", "clang_o0", "clang_o1", "clang_o2", "clang_lto")
+NIGHTLY = {*(f"aarch64_{build}" for build in BUILDS), "x86_64_qemu_v2", "x86_64_qemu_v3"}
+NIGHTLY_NATIVE = {f"x86_64_{build}" for build in BUILDS}
 
 
 def registry_for(host: str) -> Registry:
@@ -40,21 +45,45 @@ def registry_for(host: str) -> Registry:
     [
         (
             "x86_64",
-            f"x86_64_native x86_64_asan x86_64_ubsan {EMULATED} {PORTABLE}",
+            f"x86_64_native x86_64_asan x86_64_ubsan x86_64_clang_o3 aarch64_clang_o3 {EMULATED} {PORTABLE}",
             "x86_64_native aarch64_qemu_max",
         ),
         (
             "aarch64",
-            f"aarch64_native {EMULATED} {PORTABLE}",
+            f"aarch64_native aarch64_clang_o3 {EMULATED} {PORTABLE}",
             "aarch64_native x86_64_qemu_max",
         ),
     ],
 )
 def test_each_host_has_its_lanes(host: str, names: str, full: str) -> None:
     lanes = lanes_for_host(registry_for(host), host)
-    assert {lane.name for lane in lanes} == set(names.split())
+    assert {lane.name for lane in lanes if lane.gate} == set(names.split())
     assert {lane.name for lane in lanes if lane.full} == set(full.split())
-    assert all(lane.gate for lane in lanes)
+    nightly = NIGHTLY | (NIGHTLY_NATIVE if host == "x86_64" else set())
+    assert {lane.name for lane in lanes if not lane.gate} == nightly
+
+
+def test_each_lane_is_built_as_its_name_says() -> None:
+    builds = {lane.name: lane for lane in registry_for("x86_64").lanes}
+    for name, lane in builds.items():
+        last = name.removeprefix(f"{lane.arch}_")
+        special = re.fullmatch("(gcc|clang)_(o[0-3]|lto|protector)", last)
+        assert lane.compiler == (special[1] if special else "gcc"), name
+        assert lane.lto == last.endswith("lto"), name
+        assert lane.protector == last.endswith("protector"), name
+        assert lane.floor == (f"x86-64-{last[-2:]}" if last in ("qemu_v2", "qemu_v3") else ""), name
+        if special and special[2][0] == "o":
+            assert lane.opt == f"-{special[2].upper()}", name
+    usual = {name for name, lane in builds.items() if lane.usual}
+    assert usual == {"x86_64_native", "aarch64_native", *EMULATED.split(), *PORTABLE.split()}
+    assert len({lane.build for lane in builds.values()}) == len(builds) - 4  # native and two of qemu share, twice
+
+
+def test_what_a_lane_leaves_out_has_its_default(tmp_path: Path) -> None:
+    path = tmp_path / "lanes.toml"
+    path.write_text(GOOD.replace('compiler = "gcc"\n', ""))
+    (lane,) = load_lanes(path, host="x86_64")
+    assert (lane.compiler, lane.lto, lane.protector, lane.floor, lane.usual) == ("gcc", False, False, "", True)
 
 
 def test_a_host_without_lanes_is_told_the_allowed_ones() -> None:
@@ -67,7 +96,7 @@ def test_an_unknown_lane_gets_the_nearest_names() -> None:
     assert lane_named(lanes, "x86_64_native").name == "x86_64_native"
     with pytest.raises(BadInput, match="no lane 'x86_64_natve'; nearest are x86_64_native"):
         lane_named(lanes, "x86_64_natve")
-    with pytest.raises(BadInput, match="no lane 'zz'; allowed are aarch64_native, "):
+    with pytest.raises(BadInput, match="no lane 'zz'; nothing is named alike"):
         lane_named(lanes, "zz")
 
 
@@ -84,7 +113,10 @@ def test_an_unknown_lane_gets_the_nearest_names() -> None:
         ('runner = "native"', 'runner = "qemu"', "cpu is empty; a qemu lane needs a CPU model"),
         ('cpu = ""', 'cpu = "max"', "a native lane has cpu"),
         ('cpu = ""', 'cpu = "max; rm"', "cpu has 'max; rm'; it must be of the form"),
-        ('compiler = "gcc"', 'compiler = "tcc"', "compiler has 'tcc'; allowed are gcc"),
+        ('compiler = "gcc"', 'compiler = "tcc"', "compiler has 'tcc'; allowed are gcc, clang"),
+        ("gate = true", "gate = true\nlto = 1", "lto has 1; it must be true or false"),
+        ("gate = true", 'gate = true\nprotector = "all"', "protector has 'all'; it must be true or false"),
+        ("gate = true", 'gate = true\nfloor = "native"', "has 'native'; allowed for x86_64 are x86-64-v2, x86-64-v3"),
         ('opt = "-O2"', 'opt = "-Ofast"', "opt has '-Ofast'; allowed are -O0"),
         ('sanitizer = "none"', 'sanitizer = ""', "sanitizer has ''; allowed are none, address, undefined"),
         ('hosts = ["x86_64"]', 'hosts = ["s390x"]', "hosts has 's390x'; allowed are x86_64, aarch64"),
@@ -119,6 +151,26 @@ def test_a_sanitizer_needs_a_native_lane(tmp_path: Path) -> None:
         load_lanes(path, host="x86_64")
 
 
+@pytest.mark.parametrize("other", ['compiler = "clang"', 'compiler = "gcc"\nlto = true'])
+def test_a_sanitizer_is_of_gcc_and_without_lto(tmp_path: Path, other: str) -> None:
+    path = tmp_path / "lanes.toml"
+    path.write_text(GOOD.replace('compiler = "gcc"', other).replace('"none"', '"undefined"'))
+    with pytest.raises(BadInput, match="sanitizer has 'undefined', which needs gcc without lto"):
+        load_lanes(path, host="x86_64")
+
+
+def test_portable_architectures_have_gcc_alone_and_no_floor(tmp_path: Path) -> None:
+    path = tmp_path / "lanes.toml"
+    emulated = GOOD.replace('"native"', '"qemu"').replace('cpu = ""', 'cpu = "max"').replace("x86_64_native", "s390x_a")
+    portable = emulated.replace('arch = "x86_64"', 'arch = "s390x"')
+    path.write_text(portable.replace('"gcc"', '"clang"'))
+    with pytest.raises(BadInput, match="compiler has 'clang'; allowed for s390x is gcc"):
+        load_lanes(path, host="x86_64")
+    path.write_text(portable + 'floor = "z15"\n')
+    with pytest.raises(BadInput, match="floor has 'z15'; allowed for s390x are none, leave the key out"):
+        load_lanes(path, host="x86_64")
+
+
 def test_an_empty_and_a_missing_and_a_binary_file(tmp_path: Path) -> None:
     path = tmp_path / "lanes.toml"
     with pytest.raises(BadInput, match=r"lanes.toml: cannot be read \(No such file"):
@@ -146,6 +198,37 @@ def test_an_empty_and_a_missing_and_a_binary_file(tmp_path: Path) -> None:
 )
 def test_flags_follow_from_features(arch: str, features: list[str], flags: list[str]) -> None:
     assert list(feature_flags(arch, features)) == flags
+
+
+def test_a_floor_replaces_the_first_instruction_set_and_keeps_the_features() -> None:
+    assert list(feature_flags("x86_64", ["aes"], "x86-64-v3")) == ["-march=x86-64-v3", "-mtune=generic", "-maes"]
+
+
+def test_a_missing_clang_names_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    wanted = "the program clang is not installed, which the aarch64 lanes of clang need; install the packages clang "
+    with pytest.raises(MissingTool, match=wanted + "gcc-aarch64-linux-gnu libc6-dev-arm64-cross "):
+        find_toolchain("aarch64", compiler="clang", host="x86_64")
+    with pytest.raises(MissingTool, match="install the packages clang gcc libc6-dev "):
+        find_toolchain("x86_64", compiler="clang", host="x86_64")
+
+
+def test_clang_is_told_which_architecture_and_its_version_is_in_the_identity(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("objcopy", "aarch64-linux-gnu-objcopy"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+    script = '#!/bin/sh\ncase "$*" in --version) echo clang 99;; *libc.a) echo "$0";; esac\n'
+    (tmp_path / "clang").write_text(script)
+    for path in tmp_path.iterdir():
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    cross = find_toolchain("aarch64", compiler="clang", host="x86_64")
+    assert cross.command == (str(tmp_path / "clang"), "--target=aarch64-linux-gnu", "-Qunused-arguments")
+    assert Path(cross.objcopy).name == "aarch64-linux-gnu-objcopy"
+    assert "clang 99" in cross.identity
+    assert find_toolchain("x86_64", compiler="clang", host="x86_64").flags[0] == "--target=x86_64-linux-gnu"
+    assert Path(find_toolchain("x86_64", compiler="clang", host="x86_64").objcopy).name == "objcopy"
 
 
 def test_a_missing_tool_names_the_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,6 +294,35 @@ def test_a_broken_compiler_and_a_missing_library_are_missing_tools(
     (tmp_path / "gcc").write_text("#!/bin/sh\necho libc.a\n")
     with pytest.raises(MissingTool, match=r"libc\.a"):
         find_toolchain("x86_64", host="x86_64")
+
+
+@pytest.mark.parametrize(
+    ("lane", "cpu", "message"),
+    [
+        (
+            "aarch64_qemu_max",
+            "cortex-a75",
+            "cpu has 'cortex-a75', which .* does not know; nearest are cortex-a7",
+        ),
+        (
+            "aarch64_qemu_max",
+            "zzz",
+            "allowed are .*cortex-a57, .*max.*; `qemu-aarch64 -cpu help` lists all",
+        ),
+        ("s390x_qemu", "zzz", "which qemu-s390x does not know; allowed are .*"),
+        ("x86_64_qemu_max", "max,-xsav", "but qemu-x86_64 knows no property 'xsav' of it; nearest are xsave"),
+    ],
+)
+def test_a_model_that_the_emulator_does_not_have_is_one_sentence(lane: str, cpu: str, message: str) -> None:
+    known = lane_named(registry_for("x86_64").lanes, lane)
+    try:
+        assert runner_command(known)[2] == known.cpu
+    except MissingTool as error:
+        pytest.skip(str(error))
+    with pytest.raises(BadInput, match=rf"lanes.toml: \[{lane}\]: .*{message}") as caught:
+        runner_command(replace(known, cpu=cpu))
+    assert "\n" not in str(caught.value)
+    assert "(alias" not in str(caught.value)
 
 
 def test_static_qemu_serves_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,6 +156,12 @@ def test_plans_get_the_vectors_of_their_algorithm(registry: Registry) -> None:
         assert item.vectors
 
 
+@pytest.mark.parametrize("seed", ["", " \t"])
+def test_an_empty_seed_is_refused(registry: Registry, seed: str) -> None:
+    with pytest.raises(BadInput, match="the seed is empty; give any sentence with --seed, or leave the option out"):
+        plans(registry, GENERIC, seed=seed)
+
+
 def test_the_seed_decides_the_manifest(registry: Registry) -> None:
     first, again, other = (plans(registry, GENERIC, seed=seed)["ctr(aes)"].manifest for seed in ("a", "a", "b"))
     assert first == again

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,8 @@ class Bench:
         return self.stations.of_provider(provider, self.lane, mode, cipher)
 
     def batch(self, manifest: Manifest, domain: Domain, number: int = 0) -> Batch:
-        return finished_batch(manifest, number, lambda batch: execute_alone(self.oracle(domain), batch))
+        oracle = self.oracle(domain)
+        return finished_batch(manifest, number, partial(execute_alone, oracle), partial(execute_alone, oracle.blocks))
 
     def run(self, provider: Provider, domain: Domain, batch: Batch) -> tuple[Results, Results]:
         theirs = execute_alone(self.provider(provider, domain.mode, domain.cipher), batch)

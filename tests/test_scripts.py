@@ -73,8 +73,8 @@ def test_each_host_gets_the_compiler_of_the_other(architecture: str, compiler: s
     packages = [wanted.package for wanted in prepare.needs(architecture)]
     portable = [name for _, _, *names in prepare.PORTABLE_PACKAGES for name in names]
     judges = [package for _, _, package in prepare.LIBRARIES]
-    wanted = ["gcc", "libc6-dev", compiler, libc, *portable, "qemu-user", *judges, "linux-source", "python3-venv"]
-    assert packages == wanted
+    wanted = ["gcc", "libc6-dev", compiler, libc, "clang", *portable, "qemu-user", *judges]
+    assert packages == [*wanted, "linux-source", "python3-venv"]
 
 
 def test_set_up_installs_what_every_lane_needs() -> None:
@@ -83,7 +83,7 @@ def test_set_up_installs_what_every_lane_needs() -> None:
         packages = {wanted.package for wanted in prepare.needs(host)}
         for lane in lanes:
             if host in lane.hosts:
-                assert packages.issuperset(packages_for(lane.arch, host=host)), lane.name
+                assert packages.issuperset(packages_for(lane.arch, compiler=lane.compiler, host=host)), lane.name
     emulators = {emulator_name(lane.arch) for lane in lanes if lane.runner == "qemu"}
     assert emulators == set(prepare.EMULATORS)
 
@@ -197,10 +197,19 @@ def test_test_runs_the_labelled_environments(checkout: Path) -> None:
     assert run(checkout, "ci/test", tox_run="1").returncode == 1
 
 
-@pytest.mark.parametrize(("tests", "check", "status"), [("0", "0", 0), ("1", "0", 1), ("0", "3", 3), ("1", "3", 1)])
-def test_ci_run_runs_both_and_fails_with_either(checkout: Path, tests: str, check: str, status: int) -> None:
-    done = run(checkout, ".ci/run", tox_run=tests, crosslane_check=check)
+def test_selftest_passes_arguments_on_and_ends_with_its_status(checkout: Path) -> None:
+    assert "crosslane selftest --fault ctr*" in run(checkout, "ci/selftest", "--fault", "ctr*").stdout
+    assert run(checkout, "ci/selftest", crosslane_selftest="1").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("tests", "check", "selftest", "status"),
+    [("0", "0", "0", 0), ("1", "0", "0", 1), ("0", "3", "0", 3), ("1", "3", "0", 1), ("0", "0", "1", 1)],
+)
+def test_ci_run_runs_all_and_fails_with_any(checkout: Path, tests: str, check: str, selftest: str, status: int) -> None:
+    done = run(checkout, ".ci/run", tox_run=tests, crosslane_check=check, crosslane_selftest=selftest)
     assert done.returncode == status
+    assert "crosslane selftest" in done.stdout
     assert "tox run -m check" in done.stdout
     assert "crosslane check" in done.stdout
 

@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosslane.generate import generate_batch, output_lens
+from crosslane.generate import draw_batch, generate_batch, output_lens
 from crosslane.manifest import Manifest
 from crosslane.seal import finished_batch
-from crosslane.wire import Batch, OpKind, Results, batch_len, decode_batch, encode_batch_into
+from crosslane.solve import solve_ivs
+from crosslane.wire import Batch, Flag, OpKind, Results, batch_len, decode_batch, encode_batch_into
 
 MakeManifest = Callable[..., Manifest]
 MakeResults = Callable[[Batch], Results]
 
 AEADS: dict[str, dict[str, Any]] = {
     "ccm": {"iv": "nonce", "iv_lens": tuple(range(7, 14)), "iv_out": "none", "aad": True, "tag_lens": (4, 6, 16)},
-    "gcm": {"iv": "random", "iv_lens": (1, 12, 16, 64), "iv_out": "none", "aad": True, "tag_lens": (4, 12, 16)},
+    "gcm": {"iv": "hashed", "iv_lens": (1, 12, 16, 64), "iv_out": "none", "aad": True, "tag_lens": (4, 12, 16)},
     "with_an_iv_to_see": {"aad": True, "tag_lens": (16,)},
     "decrypting_alone": {"iv_out": "none", "aad": True, "tag_lens": (1, 16), "directions": ("decrypt",)},
 }
@@ -38,7 +39,8 @@ class Sealed:
     def ops(self, kind: OpKind, *, decrypting: int) -> list[int]:
         """The operations of a kind in the cases of one direction."""
         owner = np.repeat(self.drawn.cases["decrypting"], self.drawn.cases["num_ops"])
-        return np.flatnonzero((owner == decrypting) & (self.drawn.ops["kind"] == kind)).tolist()
+        taken = (self.drawn.ops["flags"] & Flag.OVERLAP) == 0
+        return np.flatnonzero((owner == decrypting) & taken & (self.drawn.ops["kind"] == kind)).tolist()
 
     def encrypted(self, op: int) -> bytes:
         """What the oracle put out in an operation."""
@@ -61,9 +63,11 @@ def seal(make_manifest: MakeManifest, make_results: MakeResults) -> Callable[...
             asked.append((batch, make_results(batch)))
             return asked[0][1]
 
-        finished = finished_batch(manifest, number, encrypt)
+        finished = finished_batch(manifest, number, encrypt, make_results)
         [(batch, results)] = asked
-        return Sealed(generate_batch(manifest, number), batch, results, finished)
+        drawn = draw_batch(manifest, number)
+        solve_ivs(manifest, drawn, make_results)
+        return Sealed(drawn.batch, batch, results, finished)
 
     return make
 
@@ -159,5 +163,5 @@ def test_other_modes_do_not_ask(make_manifest: MakeManifest, changes: dict[str, 
         raise AssertionError("asked")
 
     manifest = make_manifest(**changes)
-    batch, drawn = finished_batch(manifest, 0, encrypt), generate_batch(manifest, 0)
+    batch, drawn = finished_batch(manifest, 0, encrypt, encrypt), generate_batch(manifest, 0)
     assert (batch.ops.tobytes(), batch.blob.tobytes()) == (drawn.ops.tobytes(), drawn.blob.tobytes())

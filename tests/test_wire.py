@@ -166,7 +166,7 @@ def test_every_code_is_that_of_the_protocol_page() -> None:
     names: dict[type[IntEnum | IntFlag], str] = {
         OpKind: "setkey=1 setiv=2 aad=3 update=4 final=5 tag=6 reinit=7 clone=8",
         Kind: "open=1 run=2 bare=3 hello=129 opened=130 done=131 timed=132 error=255",
-        Flag: "in_place=1 last=2 observe_iv=4 feed=8",
+        Flag: "in_place=1 last=2 observe_iv=4 feed=8 overlap=16",
         wire.Edge: "end=0 start=1 middle=2",
         Watch: "layout=1 canary=2 registers=4 context=8 paths=16",
         RunFlag: "strict=1 inline=2",
@@ -285,7 +285,8 @@ def test_wrong_counts_and_places_are_refused(field: str, value: int, message: st
         ("cases", "zero1", 1, "not zero"),
         ("ops", "kind", 0, "operation 2 of a batch is of a kind"),
         ("ops", "kind", 9, "operation 2 of a batch is of a kind"),
-        ("ops", "flags", 16, "flag"),
+        ("ops", "flags", 32, "flag"),
+        ("ops", "flags", 16, "operation 2 of a batch overlaps as none can"),
         ("ops", "slot", 4, "slot"),
         ("ops", "from_slot", 4, "slot"),
         ("ops", "in_edge", 3, "in_edge"),

@@ -5,5 +5,5 @@ from __future__ import annotations
 
 __all__ = ["CLASSES", "COVERS"]
 
-COVERS = ("aead_headers",)
+COVERS = ("aad_len_*", "tag_len_*", "iv_len_*")
 CLASSES = ("aad", "iv_len", "tag")

@@ -5,6 +5,6 @@ from __future__ import annotations
 
 __all__ = ["CLASSES", "COVERS", "WATCHER"]
 
-COVERS = ("alignment",)
+COVERS = ("distinct_align_*",)
 CLASSES = ("align", "sigbus", "sigsegv")
 WATCHER = "layout"

@@ -5,5 +5,5 @@ from __future__ import annotations
 
 __all__ = ["CLASSES", "COVERS"]
 
-COVERS = ("counter_wrap",)
+COVERS = ("counter_*", "j0_wrap", "tweak_steered", "unit_ff")
 CLASSES = ("counter", "iv", "tweak")

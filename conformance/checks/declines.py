@@ -6,9 +6,7 @@ from __future__ import annotations
 from crosslane.checks import Outcome
 from crosslane.records import CellResult
 
-__all__ = ["CLASSES", "judge"]
-
-CLASSES = ("sigill",)
+__all__ = ["judge"]
 
 
 def judge(cell: CellResult) -> Outcome:

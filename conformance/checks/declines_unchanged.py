@@ -5,5 +5,5 @@ from __future__ import annotations
 
 __all__ = ["CLASSES", "COVERS"]
 
-COVERS = ("refused",)
+COVERS = ("*_refused", "announced_wrong")
 CLASSES = ("refused",)

@@ -5,6 +5,6 @@ from __future__ import annotations
 
 __all__ = ["COVERS", "SYMPTOMS", "WATCHER"]
 
-COVERS = ("guard_pages",)
+COVERS = ("guard_*",)
 SYMPTOMS = ("guard_read", "guard_write")
 WATCHER = "layout"

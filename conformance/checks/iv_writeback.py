@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-__all__ = ["COVERS", "SYMPTOMS"]
+__all__ = ["SYMPTOMS"]
 
-COVERS = ("iv_out",)
 SYMPTOMS = ("iv",)

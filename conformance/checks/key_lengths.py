@@ -5,5 +5,5 @@ from __future__ import annotations
 
 __all__ = ["CLASSES", "COVERS"]
 
-COVERS = ("key_lengths",)
+COVERS = ("key_len_*",)
 CLASSES = ("key_len", "key")

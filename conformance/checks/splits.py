@@ -5,5 +5,5 @@ from __future__ import annotations
 
 __all__ = ["CLASSES", "COVERS"]
 
-COVERS = ("splits",)
+COVERS = ("splits_*", "reinit", "clone", "rekeyed", "interleaved")
 CLASSES = ("split", "messages", "reinit", "clone", "rekey", "empty")

@@ -5,5 +5,5 @@ from __future__ import annotations
 
 __all__ = ["CLASSES", "COVERS"]
 
-COVERS = ("tamper",)
+COVERS = ("tamper_*",)
 CLASSES = ("wrong_tag",)

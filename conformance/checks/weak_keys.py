@@ -5,5 +5,5 @@ from __future__ import annotations
 
 __all__ = ["CLASSES", "COVERS"]
 
-COVERS = ("weak_keys",)
+COVERS = ("weak_keys*",)
 CLASSES = ("policy",)

@@ -5,6 +5,7 @@
 #define CROSSLANE_XTS_UNIT_H
 
 #include "mode.h"
+#include "mode_overlap.h"
 
 #define XTS_BLOCK_LEN 16u
 
@@ -22,8 +23,11 @@ static inline int xts_setkey(struct subject_message *m, const uint8_t *key, size
 }
 
 /* A message is one data unit in one call: `used` remembers that it came. */
-static inline int xts_admit(struct subject_message *m, size_t len)
+static inline int xts_admit(struct subject_message *m, const uint8_t *dst, const uint8_t *src, size_t len)
 {
+    if (mode_overlaps(dst, src, len)) {
+        return SUBJECT_OVERLAP;
+    }
     if (m->state->used != 0) {
         return SUBJECT_BAD_ORDER;
     }

@@ -93,7 +93,7 @@ const char *batch_op(uint64_t index, struct op *o)
         return "an operation names bytes outside the batch";
     }
     if (o->slot >= NUM_SLOTS || o->from_slot >= NUM_SLOTS || o->in_edge > EDGE_MIDDLE || o->out_edge > EDGE_MIDDLE ||
-        o->in_align > 63 || o->out_align > 63 || o->flags > 15) {
+        o->in_align > 63 || o->out_align > 63 || o->flags > 31) {
         return "an operation has an unknown value";
     }
     return NULL;

@@ -205,7 +205,14 @@ static void tell_tag(struct slot *s, const struct test_case *c, const struct op 
     if (!driver_wants_tag() || !c->decrypting || o->kind != OP_SETIV || s->stage != STAGE_AAD) {
         return;
     }
+    uint8_t slot = o->slot; /* follows the message through copies, past the operations of other contexts */
     for (uint32_t i = following; i < c->num_ops && batch_op(c->first_op + i, &later) == NULL; i++) {
+        if (later.kind == OP_CLONE && later.from_slot == slot) {
+            slot = later.slot;
+        }
+        if (later.slot != slot) {
+            continue;
+        }
         if (later.kind == OP_TAG) {
             enter();
             (void)driver_expect(&s->h, batch.base + batch.blob_off + later.in_off, later.in_len);
@@ -288,6 +295,39 @@ static void refused_output(uint8_t *dst, const uint8_t *original, size_t len)
     }
 }
 
+/* Bytes between the starts of input and output where they overlap. */
+static uint64_t overlap_distance(const struct op *o)
+{
+    return o->aux1 >> 63 != 0 ? 0 - o->aux1 : o->aux1;
+}
+
+/* Input and output are parts of one stretch in the input's arena, the output aux1 bytes behind the input. Where the call
+ * is refused all of the stretch must be as it was; what the output's part of it holds is recorded either way. */
+static int run_overlapping(struct slot *s, const struct op *o, const uint8_t *original, uint8_t *status)
+{
+    struct arena *a = arena_of(BUFFER_IN, 0);
+    size_t len = o->in_len, distance = overlap_distance(o), before = o->aux1 >> 63 != 0 ? distance : 0;
+    uint8_t *stretch = arena_place(a, o->in_edge, o->in_align, len + distance, subject.watch);
+    uint8_t *src = stretch + before, *dst = stretch + (distance - before);
+    memset(stretch, FILL_BYTE, len + distance);
+    memcpy(src, original, len);
+    *status = call_update(s, o, dst, src);
+    memcpy(batch.out + o->out_off, dst, len);
+    if ((o->flags & FLAG_OBSERVE_IV) != 0) {
+        observe_iv(s, o, *status);
+    }
+    if (*status != SUBJECT_OK && (subject.watch & WATCH_CANARY) != 0 && memcmp(src, original, len) != 0) {
+        size_t i = 0;
+        while (src[i] == original[i]) {
+            i++;
+        }
+        found = (struct departure){
+            .verdict = VERDICT_DISAGREE, .symptom = SYMPTOM_INPUT, .buffer = a->kind, .offset = (int64_t)i};
+        return 1;
+    }
+    return canaries_changed(a) || canaries_changed(arena_of(BUFFER_IV, o->slot));
+}
+
 static int run_update(struct slot *s, const struct op *o, uint8_t *status)
 {
     struct arena *in = arena_of(BUFFER_IN, 0), *out = arena_of(BUFFER_OUT, 0);
@@ -298,6 +338,9 @@ static int run_update(struct slot *s, const struct op *o, uint8_t *status)
     }
     if (!subject.mode->has_output) {
         return run_absorb(s, o, original, status);
+    }
+    if ((o->flags & FLAG_OVERLAP) != 0) {
+        return run_overlapping(s, o, original, status);
     }
     size_t len = o->in_len;
     uint8_t *dst = arena_place(out, o->out_edge, o->out_align, len, subject.watch);
@@ -433,6 +476,11 @@ static const char *op_bounds(const struct op *o, const struct test_case *c)
     }
     if (o->in_len > most[o->kind] || c->tag_len > 64) {
         return "an operation is longer than the limits of the hello";
+    }
+    if ((o->flags & FLAG_OVERLAP) != 0 &&
+        (o->kind != OP_UPDATE || (o->flags & (FLAG_IN_PLACE | FLAG_FEED)) != 0 || o->aux0 > 1 ||
+         overlap_distance(o) == 0 || overlap_distance(o) >= o->in_len || 2 * o->in_len > MAX_MESSAGE_LEN)) {
+        return "an operation overlaps as none can";
     }
     uint64_t out = o->kind == OP_UPDATE && subject.mode->has_output ? o->in_len : 0;
     out += (o->flags & FLAG_OBSERVE_IV) != 0 ? subject.block_len : 0;

@@ -44,7 +44,7 @@ enum {
     BUFFER_BATCH = 11
 };
 enum { OP_SETKEY = 1, OP_SETIV, OP_AAD, OP_UPDATE, OP_FINAL, OP_TAG, OP_REINIT, OP_CLONE };
-enum { FLAG_IN_PLACE = 1, FLAG_LAST = 2, FLAG_OBSERVE_IV = 4, FLAG_FEED = 8 };
+enum { FLAG_IN_PLACE = 1, FLAG_LAST = 2, FLAG_OBSERVE_IV = 4, FLAG_FEED = 8, FLAG_OVERLAP = 16 };
 
 /* One buffer's home: usable bytes between two inaccessible stretches. `at` and `len` are the current placement. */
 struct arena {

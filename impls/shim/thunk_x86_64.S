@@ -95,11 +95,10 @@ thunk_stubs:
     .endm
 
     .macro KEEP_CHECK reg, bit
-    LOCAL kept
     cmpq noise_\reg(%rip), %\reg
-    je kept
+    je 9f
     orl $(1 << \bit), %ecx
-kept:
+9:
     movq saved_\reg(%rip), %\reg
     .endm
 

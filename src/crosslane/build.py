@@ -32,7 +32,7 @@ from crosslane.errors import BadInput
 from crosslane.isa import host_arch
 from crosslane.model import Implementation, Lane, Provider, Registry
 from crosslane.plants import Plant
-from crosslane.toolchain import Toolchain, find_library, find_toolchain
+from crosslane.toolchain import Toolchain, find_library, find_toolchain, lane_toolchain
 
 __all__ = [
     "ShimProgram",
@@ -69,7 +69,7 @@ def build_shim(registry: Registry, lane: Lane, implementations: Sequence[Impleme
 
     Raises ``BadInput`` with the compiler's words, ``MissingTool`` and ``HarnessFault``.
     """
-    toolchain = find_toolchain(lane.arch, sanitizer=lane.sanitizer)
+    toolchain = lane_toolchain(lane)
     return _build([plan_shim(registry, lane, implementations, toolchain)], None)[0]
 
 
@@ -79,7 +79,7 @@ def build_provider(registry: Registry, lane: Lane, provider: Provider) -> Path:
     Raises as ``build_shim`` does, and ``MissingTool`` with the package where header or library is not installed.
     """
     toolchain = find_library(
-        find_toolchain(lane.arch),
+        lane_toolchain(lane),
         provider.name,
         headers=provider.headers,
         libraries=provider.libraries,
@@ -92,7 +92,7 @@ def build_planted(
     registry: Registry, lanes: Sequence[tuple[Lane, Sequence[Plant]]], *, progress: Progress | None = None
 ) -> list[Path]:
     """Build, or find in the cache, the extra shims with planted faults, one a lane; raises as ``build_shim`` does."""
-    planned = [plan_planted(registry, lane, plants, find_toolchain(lane.arch)) for lane, plants in lanes]
+    planned = [plan_planted(registry, lane, plants, lane_toolchain(lane)) for lane, plants in lanes]
     return _build(planned, progress)
 
 
@@ -104,18 +104,17 @@ def build_lanes(
     ``progress`` is told each finished step, from any thread. Raises as ``build_shim`` does, for the first failure in
     the order of lanes; what compiled beside it stays in the cache.
     """
-    wanted_tools = dict.fromkeys((lane.arch, lane.sanitizer) for lane in lanes)
-    toolchains = {(arch, sanitizer): find_toolchain(arch, sanitizer=sanitizer) for arch, sanitizer in wanted_tools}
+    builders = {lane.build: lane for lane in lanes}
+    toolchains = {build: lane_toolchain(lane) for build, lane in builders.items()}
     wanted = [(lane, group) for lane in lanes for group in trust_groups(registry, lane)]
-    plans: dict[tuple[str, str, str, tuple[Implementation, ...]], Program] = {}
+    plans: dict[tuple[tuple[str | bool, ...], tuple[Implementation, ...]], Program] = {}
     for lane, group in wanted:
-        same = (lane.arch, lane.opt, lane.sanitizer, group)
-        if same not in plans:
-            plans[same] = plan_shim(registry, lane, group, toolchains[lane.arch, lane.sanitizer])
+        if (lane.build, group) not in plans:
+            plans[lane.build, group] = plan_shim(registry, lane, group, toolchains[lane.build])
     paths = dict(zip(plans, _build(list(plans.values()), progress), strict=True))
     built: dict[str, list[ShimProgram]] = {lane.name: [] for lane in lanes}
     for lane, group in wanted:
-        built[lane.name].append(ShimProgram(paths[lane.arch, lane.opt, lane.sanitizer, group], group))
+        built[lane.name].append(ShimProgram(paths[lane.build, group], group))
     return {name: tuple(programs) for name, programs in built.items()}
 
 
@@ -129,7 +128,7 @@ def build_bench(
     registry: Registry, lane: Lane, implementations: Sequence[Implementation], *, peers: bool = False
 ) -> Path:
     """Build, or find in the cache, the program that measures these implementations; raises as ``build_shim`` does."""
-    toolchain = find_toolchain(lane.arch)
+    toolchain = lane_toolchain(lane)
     return _build([plan_bench(registry, lane, implementations, toolchain, peers=peers)], None)[0]
 
 
@@ -192,9 +191,10 @@ class _Builder:
         copy = self._patched(unit) if unit.patches else unit
         objects = [self._compile_source(copy, source, toolchain) for source in self._sources(copy)]
         made = objects[0]
-        if len(objects) > 1:
+        if len(objects) > 1 or unit.join_flags:
             made = self._temporary(".o")
-            command = [toolchain.cc, "-r", "-nostdlib", "-o", str(made), *map(str, objects)]
+            joined = [*toolchain.command, "-r", "-nostdlib", *unit.join_flags]
+            command = [*joined, "-o", str(made), *map(str, objects)]
             self._compilers.run(command, subject=unit.subject, task="its objects do not link together")
         if unit.keep:
             command = [toolchain.objcopy, f"--keep-global-symbol={unit.keep}", str(made)]
@@ -227,7 +227,7 @@ class _Builder:
 
     def _compile_source(self, unit: Unit, source: Path, toolchain: Toolchain) -> Path:
         made, rule = self._temporary(".o"), self._temporary(".d")
-        command = [toolchain.cc, *unit.flags, *unit.place_flags, "-MMD", "-MF", str(rule), "-c", str(source)]
+        command = [*toolchain.command, *unit.flags, *unit.place_flags, "-MMD", "-MF", str(rule), "-c", str(source)]
         self._compilers.run([*command, "-o", str(made)], subject=source, task="does not compile")
         known = {path.resolve() for path in unit.files} | {source.resolve()}
         for included in included_files(rule):
@@ -243,7 +243,7 @@ class _Builder:
         path = entry_path(self._folder, program.key, program.name)
         objects = [str(entry_path(self._folder, unit.key, unit.file_name)) for unit in program.units]
         made = self._temporary("")
-        command = [program.toolchain.cc, *program.link_flags, "-o", str(made), *objects, *program.libraries]
+        command = [*program.toolchain.command, *program.link_flags, "-o", str(made), *objects, *program.libraries]
         self._compilers.run(command, subject=program.subject, task=f"the program {program.name} does not link")
         store(made, path)
         self._say(f"linked {program.name} for {program.toolchain.arch} ({', '.join(program.contains)})")

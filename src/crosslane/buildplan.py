@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crosslane.buildcache import digest
+from crosslane.buildtables import tables_text
 from crosslane.data import read_files, shown
 from crosslane.errors import HarnessFault
 from crosslane.isa import ALL_ARCHES, feature_flags
 from crosslane.metadata import CODE_SUFFIXES
-from crosslane.model import Implementation, Lane, Mode, Provider, Registry
+from crosslane.model import Implementation, Lane, Provider, Registry
 from crosslane.plants import Plant
+from crosslane.registry import mode_named
 from crosslane.toolchain import Toolchain
 
 __all__ = [
@@ -25,7 +27,6 @@ __all__ = [
     "plan_provider",
     "plan_shim",
     "plan_tool",
-    "tables_text",
 ]
 
 _SCHEMA = "crosslane build 1"
@@ -55,6 +56,10 @@ _SANITIZER_FLAGS = {
     "address": ("-fsanitize=address", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"),
     "undefined": ("-fsanitize=undefined", "-fno-sanitize-recover=all"),
 }
+_PROTECTOR = "-fstack-protector-strong"
+_LTO = "-flto"
+# One object of machine code from files of which the compiler saw all: what linked it in could not keep its names apart.
+_LTO_JOIN = {"gcc": (_LTO, "-flinker-output=nolto-rel", "-fno-pie"), "clang": (_LTO, "-Wl,--build-id=none")}
 _OWN_WARNINGS = (
     "-Wall",
     "-Wextra",
@@ -86,8 +91,10 @@ class Unit:
     """One object: some sources compiled alike, linked together, all symbols but ``keep`` made local.
 
     ``files`` are all that a compilation may read and ``contents`` their bytes when the plan was made; ``text`` is a
-    generated C source. ``flags`` go into the key; ``place_flags`` say where things lie and do not. With ``patches``,
-    files that are compiled with another content, the unit is compiled from a copy of all its files below ``base``.
+    generated C source. ``flags`` go into the key; ``place_flags`` say where things lie and do not. ``join_flags`` are
+    those with which one object is made of all, where more than linking is done then. With
+    ``patches``, files that are compiled with another content, the unit is compiled from a copy of all its files below
+    ``base``.
     """
 
     name: str
@@ -103,6 +110,7 @@ class Unit:
     text: str
     patches: tuple[tuple[Path, bytes], ...] = ()
     base: Path = Path()
+    join_flags: tuple[str, ...] = ()
 
     @property
     def file_name(self) -> str:
@@ -134,6 +142,7 @@ class _Workshop:
     base: Path
     toolchain: Toolchain
     opt: str
+    compiler: str = "gcc"
 
     def unit(
         self,
@@ -152,11 +161,12 @@ class _Workshop:
         contents = read_files(files)
         keyed = text + "".join(f"{_name(path, self.base)}={changed!r}" for path, changed in patches)
         all_flags = (*_BASE_FLAGS, *_ARCH_FLAGS.get(self.toolchain.arch, ()), self.opt, *flags)
+        join = (*_LTO_JOIN[self.compiler], self.opt) if _LTO in flags else ()
         named = [part for path, data in zip(files, contents, strict=True) for part in (_name(path, self.base), data)]
         places = [_name(folder, self.base) for folder in include]
         return Unit(
             name=name,
-            key=digest([_SCHEMA, self.toolchain.identity, repr((all_flags, places, keep, name)), keyed, *named]),
+            key=digest([_SCHEMA, self.toolchain.identity, repr((all_flags, join, places, keep, name)), keyed, *named]),
             subject=sources[0].parent if sources else include[0],
             sources=tuple(source for source in sources if source.suffix in CODE_SUFFIXES),
             files=files,
@@ -168,6 +178,7 @@ class _Workshop:
             text=text,
             patches=patches,
             base=self.base,
+            join_flags=join,
         )
 
     def program(
@@ -208,11 +219,10 @@ def plan_shim(
 ) -> Program:
     """Plan the shim of a lane with these implementations, which must be for its architecture or for any."""
     shim = registry.root / "impls" / "shim"
-    shop = _Workshop(base=registry.root, toolchain=toolchain, opt=lane.opt)
+    shop = _workshop(registry, lane, toolchain)
     common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
-    units = _shim_units(shop, registry, shim, lane, common)
-    watched = _SANITIZER_FLAGS[lane.sanitizer]
-    units += [_implementation_unit(shop, item, shim, lane.arch, watched) for item in implementations]
+    units = [*_shim_units(shop, shim, lane, common), *_mode_units(shop, registry, lane)]
+    units += [_implementation_unit(shop, item, shim, lane) for item in implementations]
     text = tables_text(implementations, registry.modes)
     units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
     drivers = [item.driver for item in implementations]
@@ -221,8 +231,12 @@ def plan_shim(
     return shop.program("shim", units=units, subject=subject, contains=drivers, link=link)
 
 
-def _shim_units(shop: _Workshop, registry: Registry, shim: Path, lane: Lane, flags: Sequence[str]) -> list[Unit]:
-    """The shim's own objects and those of all modes."""
+def _workshop(registry: Registry, lane: Lane, toolchain: Toolchain) -> _Workshop:
+    return _Workshop(base=registry.root, toolchain=toolchain, opt=lane.opt, compiler=lane.compiler)
+
+
+def _shim_units(shop: _Workshop, shim: Path, lane: Lane, flags: Sequence[str]) -> list[Unit]:
+    """The shim's own objects."""
     left_out = _NOT_SHIM | (frozenset() if lane.sanitized else _SANITIZED_ONLY)
     sources = sorted(
         path
@@ -232,19 +246,17 @@ def _shim_units(shop: _Workshop, registry: Registry, shim: Path, lane: Lane, fla
     )
     if not sources:
         raise HarnessFault(f"{shown(shim)}: holds no source of the shim; restore the folder from the repository")
-    units = [shop.unit(path.stem, sources=[path], include=[shim], flags=flags) for path in sources]
-    watched = (*flags, *_SANITIZER_FLAGS[lane.sanitizer])
-    return [*units, *(_mode_unit(shop, mode, shim, watched) for mode in registry.modes)]
+    return [shop.unit(path.stem, sources=[path], include=[shim], flags=flags) for path in sources]
 
 
 def plan_provider(registry: Registry, lane: Lane, provider: Provider, toolchain: Toolchain) -> Program:
     """Plan the shim of a provider in a lane: the adapter, linked to the library as the system installs it."""
     shim = registry.root / "impls" / "shim"
-    shop = _Workshop(base=registry.root, toolchain=toolchain, opt=lane.opt)
+    shop = _workshop(registry, lane, toolchain)
     common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
     symbol = f"provider_{provider.name.replace('-', '_')}"
     flags = (*common, "-fvisibility=hidden", f'-DPROVIDER_NAME="{provider.name}"', f"-DPROVIDER_SESSION={symbol}")
-    units = _shim_units(shop, registry, shim, lane, common)
+    units = [*_shim_units(shop, shim, lane, common), *_mode_units(shop, registry, lane)]
     units.append(shop.unit(symbol, sources=provider.sources, include=[shim, provider.folder], flags=flags, keep=symbol))
     text = tables_text((), registry.modes, [symbol])
     units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
@@ -258,26 +270,20 @@ def plan_planted(registry: Registry, lane: Lane, plants: Sequence[Plant], toolch
     An implementation with a plant in it has the plant's symbol for its own.
     """
     shim = registry.root / "impls" / "shim"
-    shop = _Workshop(base=registry.root, toolchain=toolchain, opt=lane.opt)
+    shop = _workshop(registry, lane, toolchain)
     common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
-    units = _shim_units(shop, registry, shim, lane, common)
     drivers = {item.driver: item for item in registry.implementations}
+    inside = [plant for plant in plants if not plant.in_mode]
     honest = {plant.driver: drivers[plant.driver] for plant in plants if plant.in_mode}
-    changed = [(plant, replace(drivers[plant.driver], symbol=plant.symbol)) for plant in plants if not plant.in_mode]
-    units += [_implementation_unit(shop, item, shim, lane.arch) for item in honest.values()]
-    for plant, item in changed:
-        rename = f"-D{drivers[plant.driver].symbol}={plant.symbol}"
-        units.append(_implementation_unit(shop, item, shim, lane.arch, (rename,), patches=_patches(plant)))
-    modes = {mode.name: mode for mode in registry.modes}
-    for plant in plants:
-        if plant.in_mode:
-            rename = f"-Dsubject_mode_{plant.algorithm.mode}={plant.symbol}"
-            unit = _mode_unit(shop, modes[plant.algorithm.mode], shim, (*common, rename), plant)
-            units.append(unit)
-    implementations = [*honest.values(), *(item for _, item in changed)]
-    text = tables_text(implementations, registry.modes, plants=plants)
+    units = [*_shim_units(shop, shim, lane, common), *_mode_units(shop, registry, lane)]
+    units += [_implementation_unit(shop, item, shim, lane) for item in honest.values()]
+    units += [_implementation_unit(shop, drivers[plant.driver], shim, lane, plant) for plant in inside]
+    units += [_planted_mode_unit(shop, registry, lane, plant) for plant in plants if plant.in_mode]
+    changed = [replace(drivers[plant.driver], symbol=plant.symbol) for plant in inside]
+    text = tables_text([*honest.values(), *changed], registry.modes, plants=plants)
     units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
-    return shop.program("shim", units=units, subject=shim, contains=["planted faults"])
+    link = (_SHIM_LINK[lane.sanitizer], ())
+    return shop.program("shim", units=units, subject=shim, contains=["planted faults"], link=link)
 
 
 def _patches(plant: Plant) -> tuple[tuple[Path, bytes], ...]:
@@ -306,13 +312,13 @@ def plan_bench(
     libraries as the system installs them.
     """
     shim, bench = registry.root / "impls" / "shim", registry.root / "impls" / "bench"
-    shop = _Workshop(base=registry.root, toolchain=toolchain, opt=lane.opt)
+    shop = _workshop(registry, lane, toolchain)
     common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
     sources = sorted([*bench.glob("bench_*.c"), *(bench / name for name in (_BENCH_PEERS if peers else _BENCH_ALONE))])
     units = [shop.unit(path.stem, sources=[path], include=[shim, bench], flags=common) for path in sources]
     units.append(shop.unit("features", sources=[shim / "features.c"], include=[shim], flags=common))
-    units += [_mode_unit(shop, mode, shim, common) for mode in registry.modes]
-    units += [_implementation_unit(shop, item, shim, lane.arch) for item in implementations]
+    units += _mode_units(shop, registry, lane)
+    units += [_implementation_unit(shop, item, shim, lane) for item in implementations]
     text = tables_text(implementations, registry.modes)
     units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
     link = (_LINK_FLAGS, _BENCH_PEER_LIBRARIES) if peers else (_STATIC, ())
@@ -329,60 +335,50 @@ def plan_plugin(root: Path, toolchain: Toolchain) -> Program:
     return shop.program("insn_plugin.so", units=[unit], subject=source, contains=[source.name], link=(_PLUGIN, ()))
 
 
-def _mode_unit(shop: _Workshop, mode: Mode, shim: Path, flags: Sequence[str], plant: Plant | None = None) -> Unit:
+def _tested_flags(lane: Lane) -> tuple[str, ...]:
+    """What is built into the code under test and not into the shim beside it."""
+    protector, lto = (_PROTECTOR,) if lane.protector else (), (_LTO,) if lane.lto else ()
+    return (*_SANITIZER_FLAGS[lane.sanitizer], *protector, *lto)
+
+
+def _mode_units(shop: _Workshop, registry: Registry, lane: Lane) -> list[Unit]:
+    """An object for each mode, or one of all where files are optimised together."""
+    shim = registry.root / "impls" / "shim"
+    flags = (*feature_flags(lane.arch, (), lane.floor), *_OWN_WARNINGS, *_tested_flags(lane))
+    groups = [registry.modes] if lane.lto else [(mode,) for mode in registry.modes]
+    units = []
+    for group in groups:
+        name = "modes" if lane.lto else f"mode_{group[0].name}"
+        include = [shim, group[0].folder.parent, *(mode.folder for mode in group)]
+        sources = [path for mode in group for path in sorted(mode.folder.glob("*.c"))]
+        units.append(shop.unit(name, sources=sources, include=include, flags=flags))
+    return units
+
+
+def _planted_mode_unit(shop: _Workshop, registry: Registry, lane: Lane, plant: Plant) -> Unit:
+    """The mode with a plant in it, under the plant's symbol."""
+    shim, mode = registry.root / "impls" / "shim", mode_named(registry, plant.algorithm.mode)
+    rename = f"-Dsubject_mode_{mode.name}={plant.symbol}"
+    flags = (*feature_flags(lane.arch, (), lane.floor), *_OWN_WARNINGS, *_tested_flags(lane), rename)
     include = [shim, mode.folder.parent, mode.folder]
     sources = sorted(mode.folder.glob("*.c"))
-    name, patches = (plant.symbol, _patches(plant)) if plant else (f"mode_{mode.name}", ())
-    return shop.unit(name, sources=sources, include=include, flags=flags, patches=patches)
+    return shop.unit(plant.symbol, sources=sources, include=include, flags=flags, patches=_patches(plant))
 
 
 def _implementation_unit(
-    shop: _Workshop,
-    item: Implementation,
-    shim: Path,
-    arch: str,
-    further: Sequence[str] = (),
-    *,
-    patches: tuple[tuple[Path, bytes], ...] = (),
+    shop: _Workshop, item: Implementation, shim: Path, lane: Lane, plant: Plant | None = None
 ) -> Unit:
-    own = item.origin == "own"
+    """An implementation; with a plant in it, under the plant's symbol."""
+    own, symbol = item.origin == "own", plant.symbol if plant else item.symbol
     include = [shim, *([item.folder.parent] if own else []), item.folder]
     flags = (
-        *feature_flags(arch, item.features),
+        *feature_flags(lane.arch, item.features, lane.floor),
         *(_OWN_WARNINGS if own else _THIRD_PARTY_WARNINGS),
-        *further,
+        *_tested_flags(lane),
         "-fvisibility=hidden",
-        f'-DSUBJECT_NAME="{item.symbol}"',
+        f'-DSUBJECT_NAME="{symbol}"',
+        *([f"-D{item.symbol}={symbol}"] if plant else []),
     )
+    patches = _patches(plant) if plant else ()
     shop = shop if own else replace(shop, base=Path(item.origin))
-    return shop.unit(item.symbol, sources=item.sources, include=include, flags=flags, keep=item.symbol, patches=patches)
-
-
-def tables_text(
-    implementations: Sequence[Implementation],
-    modes: Sequence[Mode],
-    sessions: Sequence[str] = (),
-    plants: Sequence[Plant] = (),
-) -> str:
-    """Return the C source that defines what ``shim_tables.h`` declares.
-
-    ``sessions`` are symbols of adapters. ``plants`` in modes are modes of their own; those in implementations come
-    among ``implementations``.
-    """
-    lines = ['#include "shim_tables.h"', ""]
-    lines += [f"extern subject_getter_fn {item.symbol};" for item in implementations]
-    lines += [f"extern const struct subject_mode subject_mode_{mode.name};" for mode in modes]
-    lines += [f"extern const struct subject_mode {plant.symbol};" for plant in plants if plant.in_mode]
-    lines += [f"extern const struct subject_session {symbol};" for symbol in sessions]
-    lines += ["", "const struct shim_implementation shim_implementations[] = {"]
-    for item in implementations:
-        words = ", ".join(f'"{word}"' for word in (item.driver, item.cipher, item.symbol))
-        lines.append(f'    {{{words}, {item.symbol}, "{",".join(item.paths)}"}},')
-    lines += ["    {NULL, NULL, NULL, NULL, NULL},", "};", ""]
-    lines += ["const struct shim_mode shim_modes[] = {"]
-    lines += [f'    {{"{mode.name}", &subject_mode_{mode.name}}},' for mode in modes]
-    lines += [f'    {{"{plant.name}", &{plant.symbol}}},' for plant in plants if plant.in_mode]
-    lines += ["    {NULL, NULL},", "};", "", "const struct subject_session *const shim_sessions[] = {"]
-    lines += [f"    &{symbol}," for symbol in sessions]
-    lines += ["    NULL,", "};", ""]
-    return "\n".join(lines)
+    return shop.unit(symbol, sources=item.sources, include=include, flags=flags, keep=symbol, patches=patches)

@@ -3,7 +3,7 @@
 
 A check is data, functions, or both:
 
-- ``COVERS``: what cases must have exercised, keys of ``coverage.coverage``; one that was promised and not met is red.
+- ``COVERS``: what cases must have exercised, patterns of keys of ``coverage.coverage``; one that was not met is red.
 - ``SYMPTOMS`` and ``CLASSES``: which findings are its own, by the watcher that objected or by a word of the class.
 - ``WATCHER``: the watcher without which it cannot be observed.
 - ``judge(cell) -> Outcome``: where all that does not say it.
@@ -16,6 +16,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
 
@@ -24,7 +25,6 @@ from crosslane.records import CellResult, Judgement
 
 __all__ = ["Check", "Outcome", "claimed_by", "judge_all", "load_checks"]
 
-_PROMISED = "PROMISED"
 _NAMES_BUFFER = ("input", "context")
 """Symptoms whose class begins with the name of a buffer, which is no feature of the case."""
 _SIDES = (":behind", ":before")
@@ -56,27 +56,12 @@ class Check:
 
 
 def load_checks(root: Path) -> tuple[Check, ...]:
-    """Load ``conformance/checks/*.py`` under the content root; raises BadInput where one is no check.
-
-    The file ``PROMISED`` beside them names them all, so that one that got lost is missed.
-    """
+    """Load ``conformance/checks/*.py`` under the content root; raises BadInput where one is no check."""
     folder = root / "conformance" / "checks"
     checks = tuple(_load(path) for path in sorted(folder.glob("[a-z]*.py")))
     if not checks:
         raise BadInput(f"{folder}: there is no check; restore the folder from the repository")
-    _check_promised(folder / _PROMISED, [check.name for check in checks])
     return checks
-
-
-def _check_promised(path: Path, names: Sequence[str]) -> None:
-    try:
-        promised = path.read_text().split()
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read ({error.strerror}); restore it from the repository") from None
-    for name in sorted(set(promised) ^ set(names)):
-        if name in promised:
-            raise BadInput(f"{path.parent / name}.py: the check is promised in {_PROMISED} and missing; restore it")
-        raise BadInput(f"{path}: does not name the check {name!r}, which lies beside it; add its name on a line")
 
 
 def _load(path: Path) -> Check:
@@ -133,7 +118,7 @@ def _covered(covers: tuple[str, ...], cell: CellResult) -> Outcome:
     """Whether cases of the cell exercised what the check is about."""
     if cell.wanted == 0:
         return Outcome(None, "only vectors were run")
-    applying = [name for name in covers if name in cell.covered]
+    applying = [name for name in cell.covered if any(fnmatchcase(name, pattern) for pattern in covers)]
     if covers and not applying:
         return Outcome(None, "the algorithm, or what the library shows of it, has no such thing")
     missed = ", ".join(name for name in applying if not cell.covered[name])

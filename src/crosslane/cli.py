@@ -311,7 +311,7 @@ def _lanes_of(registry: Registry, patterns: tuple[str, ...]) -> tuple[str, ...]:
     lanes = lanes_for_host(registry)
     wanted = [text.rpartition("@")[2] for text in patterns if "@" in text]
     named = [lane.name for lane in lanes if any(fnmatchcase(lane.name, text) for text in wanted)]
-    return tuple(named or [lane.name for lane in lanes if lane.runner == "native" and not lane.sanitized])
+    return tuple(named or [lane.name for lane in lanes if lane.runner == "native" and lane.usual])
 
 
 def _as_interrupt(*_: object) -> NoReturn:

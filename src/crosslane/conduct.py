@@ -5,24 +5,31 @@ from __future__ import annotations
 
 import resource
 import time
+from dataclasses import replace
 
 import numpy as np
 
 from crosslane import wire
 from crosslane.client import SharedMemory
 from crosslane.compare import compare
+from crosslane.coverage import coverage, merged
 from crosslane.desk import Desk, Notify, confirm_departure, open_desk, result_of
 from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor
 from crosslane.known import judge_in_python, run_chains, run_vectors
-from crosslane.manifest import CaseId
+from crosslane.manifest import CaseId, Manifest
 from crosslane.plan import AlgorithmPlan
+from crosslane.promises import kept
 from crosslane.records import AlgorithmResult
 from crosslane.refcheck import Sample, take_samples
 from crosslane.seal import finished_batch
+from crosslane.solve import Ask
 from crosslane.wire import Batch, Results, Watch
 
 __all__ = ["Notify", "conduct"]
+
+_COVERAGE_BATCHES = 4
+"""The coverage of the first batches stands for all: it is counted to see that nothing is missing."""
 
 
 def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmResult:
@@ -30,7 +37,7 @@ def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmRe
     begun = time.monotonic()
     cpu_before = _cpu_s()
     memory = SharedMemory("crosslane-batch", CAPACITY, sealed=True)
-    oracle = Executor(plan.oracle, memory, watch=Watch(0))
+    oracle, blocks = (Executor(station, memory, watch=Watch(0)) for station in (plan.oracle, plan.blocks))
     desks = [Desk(cell, Executor(cell.station, memory), plan.quorum) for cell in plan.cells]
     notes: list[str] = []
     try:
@@ -38,7 +45,7 @@ def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmRe
             open_desk(desk, plan.manifest.block_len)
         notes += run_vectors(plan, desks, oracle, memory, notify)
         notes += run_chains(plan, desks, memory, notify)
-        samples = _run_batches(plan, desks, oracle, memory, notify)
+        samples = _run_batches(plan, desks, (oracle, blocks), memory, notify)
         judge_in_python(plan, desks, samples)
     except HarnessFault as fault:
         notes.append(f"the oracle failed: {fault}")
@@ -46,7 +53,7 @@ def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmRe
             if desk.state in ("ran", "not_run"):
                 desk.fail(HarnessFault(f"the oracle failed: {fault}"))
     finally:
-        for executor in (oracle, *(desk.executor for desk in desks)):
+        for executor in (oracle, blocks, *(desk.executor for desk in desks)):
             executor.release()
         memory.close()
     return AlgorithmResult(
@@ -68,20 +75,25 @@ def _cpu_s() -> float:
 
 
 def _run_batches(
-    plan: AlgorithmPlan, desks: list[Desk], oracle: Executor, memory: SharedMemory, notify: Notify
+    plan: AlgorithmPlan, desks: list[Desk], oracles: tuple[Executor, Executor], memory: SharedMemory, notify: Notify
 ) -> list[Sample]:
+    """``oracles`` are the algorithm's and that of its block function."""
+    oracle, blocks = oracles
     per_case = plan.manifest.messages_per_session
     most = max((desk.plan.comparisons for desk in desks if desk.alive), default=0)
     done, number = 0, 0
     samples: list[Sample] = []
 
-    def encrypt(batch: Batch) -> Results:
-        wire.encode_batch_into(batch, memory.view)
-        oracle.start(batch, len(batch))
-        return oracle.finish()
+    def asking(executor: Executor) -> Ask:
+        def ask(batch: Batch) -> Results:
+            wire.encode_batch_into(batch, memory.view)
+            executor.start(batch, len(batch))
+            return executor.finish()
+
+        return ask
 
     while done < most:
-        batch = finished_batch(plan.manifest, number, encrypt)
+        batch = finished_batch(plan.manifest, number, asking(oracle), asking(blocks))
         wire.encode_batch_into(batch, memory.view)
         started = []
         count = min(len(batch), -(-(most - done) // per_case))
@@ -95,6 +107,8 @@ def _run_batches(
                 except HarnessFault as fault:
                     desk.fail(fault)
         reference = oracle.finish()
+        if number < _COVERAGE_BATCHES:
+            _note_coverage(plan.manifest, batch, started)
         if not plan.bounded:
             samples += take_samples(number, _prefix(batch, count), reference)
         for desk, wanted in started:
@@ -104,11 +118,21 @@ def _run_batches(
     return samples
 
 
+def _note_coverage(manifest: Manifest, batch: Batch, started: list[tuple[Desk, int]]) -> None:
+    """Count what a batch exercises, once for all cells that run as much of it, until nothing is left at none."""
+    seen: dict[int, dict[str, int]] = {}
+    for desk, wanted in started:
+        if not desk.covered or not all(desk.covered.values()):
+            if wanted not in seen:
+                seen[wanted] = kept(manifest, coverage(manifest, _prefix(batch, wanted)))
+            desk.covered = merged(desk.covered, seen[wanted])
+
+
 def _prefix(batch: Batch, count: int) -> Batch:
     """The first cases of a batch, in place: operations and outputs are the first ones too."""
     if count == len(batch):
         return batch
-    return Batch(batch.cases[:count], batch.ops, batch.blob, batch.out_len, batch.messages[:count])
+    return replace(batch, cases=batch.cases[:count], messages=batch.messages[:count])
 
 
 def _finish(plan: AlgorithmPlan, desk: Desk, batch: Batch, reference: Results, number: int, notify: Notify) -> None:

@@ -46,12 +46,19 @@ _MAX_MESSAGE_LEN = 1 << 24
 
 @dataclass(frozen=True)
 class MonteCarloRound:
-    """One published round, number ``index`` (from 0): its key, input and output, in bytes."""
+    """One published round, number ``index`` (from 0): its key, input and output, in bytes.
+
+    Of a mode with an iv a round is one message of ``num_inner`` updates: the first takes ``input``, the second the iv,
+    each further one the output of the update before the last. ``output`` is that of the last update, ``before`` that of
+    the one before it (empty: not published).
+    """
 
     index: int
     key: bytes
     input: bytes
     output: bytes
+    iv: bytes = b""
+    before: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,11 @@ class MonteCarlo:
     num_outer: int
     num_inner: int
     rounds: tuple[MonteCarloRound, ...]
+
+    @property
+    def with_iv(self) -> bool:
+        """Whether the rounds are messages of dependent updates under an iv."""
+        return bool(self.rounds[0].iv)
 
 
 @dataclass(frozen=True)

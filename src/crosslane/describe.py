@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 from crosslane.compare import Departure
-from crosslane.wire import Batch, Buffer, Edge, Flag, OpKind, Status, Symptom, Verdict
+from crosslane.wire import Batch, Buffer, Edge, Flag, OpKind, Status, Symptom, Verdict, displacement
 
 __all__ = ["departure_text", "register_names", "session_lines"]
 
@@ -32,7 +33,8 @@ def _op_name(batch: Batch, case: int, op: int) -> str:
         return f"{kind.name.lower()}" + (f" of message {message}" if message else "")
     since = int((ops["kind"] == OpKind.SETIV).nonzero()[0][-1]) if message else 0
     number = int((ops["kind"][since:] == OpKind.UPDATE).sum())
-    place = ", in place" if ops[-1]["flags"] & Flag.IN_PLACE else ""
+    flags = Flag(int(ops[-1]["flags"]))
+    place = ", overlapping" if flags & Flag.OVERLAP else ", in place" if flags & Flag.IN_PLACE else ""
     return f"update {number} of message {message} ({int(ops[-1]['in_len'])} bytes{place})"
 
 
@@ -119,6 +121,14 @@ def _placement(edge: int, align: int) -> str:
     return "ends at a guard page" if edge == Edge.END else "begins behind a guard page"
 
 
+def _output_placement(op: Any) -> str:
+    if op["flags"] & Flag.OVERLAP:
+        return f"out: {displacement(int(op['aux1'])):+} bytes from in, overlapping"
+    if op["flags"] & Flag.IN_PLACE:
+        return "in place"
+    return f"out: {_placement(int(op['out_edge']), int(op['out_align']))}"
+
+
 def session_lines(batch: Batch, case: int) -> Iterator[str]:
     """The operations of one case, one line each."""
     record = batch.cases[case]
@@ -134,6 +144,5 @@ def session_lines(batch: Batch, case: int) -> Iterator[str]:
         if kind in (OpKind.SETKEY, OpKind.SETIV, OpKind.AAD, OpKind.UPDATE):
             parts += [f"{length} bytes {shown}".rstrip(), f"in: {_placement(int(op['in_edge']), int(op['in_align']))}"]
         if kind is OpKind.UPDATE:
-            in_place = bool(op["flags"] & Flag.IN_PLACE)
-            parts.append("in place" if in_place else f"out: {_placement(int(op['out_edge']), int(op['out_align']))}")
+            parts.append(_output_placement(op))
         yield "  " + ", ".join(parts)

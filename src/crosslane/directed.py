@@ -150,11 +150,11 @@ def _known_messages(file: VectorFile, vector: Vector, directions: Sequence[str])
 
 
 def _knowns(file: VectorFile, vector: Vector, directions: Sequence[str]) -> Iterator[Known]:
-    """A vector as messages: each direction of a message, or each listed round of a Monte Carlo test by itself."""
+    """A vector as messages: each direction of a message, or each listed round of ecb's Monte Carlo test by itself."""
     if vector.kind == "message":
         yield from _known_messages(file, vector, directions)
     chain = vector.monte_carlo
-    for item in chain.rounds if chain else ():
+    for item in chain.rounds if chain and not chain.with_iv else ():
         yield Known(
             name=f"{file.source}:{vector.id}:round_{item.index}:{vector.direction}",
             decrypting=vector.direction == "decrypt",
@@ -172,8 +172,9 @@ def vector_batch(
     """All vectors of the manifest's algorithm that are sessions.
 
     Messages come in two layouts and in the mode's directions as far as the source allows them, with them the rounds of
-    Monte Carlo tests. Chained vectors are run by ``chains``. With ``long`` there are only the vectors of very many
-    iterations, otherwise all but those. With ``bounded`` only what the manifest's bounds, those of a provider, allow.
+    ecb's Monte Carlo tests. Those of other modes and chained vectors are run by ``chains``. With ``long`` there are
+    only the vectors of very many iterations, otherwise all but those. With ``bounded`` only what the manifest's bounds,
+    those of a provider, allow.
     """
     builder = DirectedBuilder(policy=sum(POLICY_BITS[name] for name in manifest.always_policies))
     ours = ((file, vector) for file in files if file.algorithm == manifest.algorithm for vector in file.vectors)

@@ -12,7 +12,7 @@ from crosslane.errors import HarnessFault
 from crosslane.messages import Done, Reason, RunFlag
 from crosslane.wire import Batch, Results, Verdict, Watch
 
-__all__ = ["Executor", "Station", "execute_alone", "execute_unless_declined"]
+__all__ = ["BLOCK_MODE", "Executor", "Station", "execute_alone", "execute_unless_declined"]
 
 CAPACITY = 64 << 20
 """Bytes of each shared memory; pages that no batch uses take no memory."""
@@ -25,6 +25,8 @@ CPU_BUDGET_NS = 200 * 10**9
 _REPORT = re.compile(r"^(?:SUMMARY: |==\d+==)?(.*: runtime error: .*|AddressSanitizer: .*)$", re.MULTILINE)
 _PLACE = re.compile(r"^/.*/(?=[^/]+/[^/]+:\d+:\d+: runtime error: )")
 _MAX_REPORT_LEN = 240
+BLOCK_MODE = "ecb"
+"""The mode that is a cipher's block function."""
 _WRITTEN_OVER = 0xFF
 """In place of NOT_RUN for a case that the shim says it ran: a record that no shim writes."""
 
@@ -42,6 +44,11 @@ class Station:
     cipher: str
     hide: int = 0
     inline: bool = False
+
+    @property
+    def blocks(self) -> Station:
+        """The same implementation's block function, as ECB."""
+        return replace(self, mode=BLOCK_MODE)
 
 
 def _sanitizer_report(said: str) -> str:

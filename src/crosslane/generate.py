@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from crosslane import steer
 from crosslane.draws import U64, Draws, below, take_bits
 from crosslane.manifest import POLICY_BITS, Manifest
-from crosslane.wire import CASE, OP, Batch, Flag, OpKind
+from crosslane.sessions import Messages, draw_messages
+from crosslane.wire import CASE, OP, Batch, Flag, Mark, OpKind
 
-__all__ = ["generate_batch", "output_lens", "select_cases"]
+__all__ = ["Drawn", "draw_batch", "generate_batch", "output_lens", "select_cases"]
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -33,107 +34,27 @@ shims that read it, and drawing fresh bytes for every message would cost more th
 
 
 @dataclass(frozen=True)
-class _Messages:
-    """One entry a message, in order; sessions lie one behind the other. Lengths in bytes."""
+class Drawn:
+    """A batch as it was drawn, before the oracle is asked for what it lacks.
 
-    family: NDArray[np.int64]  # index into the manifest's distinct families
-    counter: Ints  # point of the counter grid, or -1
-    first: Mask  # first of its session
-    length: Ints
-    num_pieces: Ints
-    pieces: Ints
-    setkey: Mask
-    reinit: Mask
-    clone: Mask  # after the first piece
-    bad_key: Mask
-    bad_iv: Mask
+    ``solved`` are setiv operations whose iv is not there yet: in its place lies the block that it must come to, GCM's
+    J0 or the tweak of XTS after its encryption. ``keyed`` are the setkey operations whose keys are in force in them.
+    """
+
+    batch: Batch
+    solved: Ints
+    keyed: Ints
 
 
 def generate_batch(manifest: Manifest, number: int) -> Batch:
-    """Batch ``number`` of a manifest: the same bytes on every machine."""
+    """Batch ``number`` of a manifest as it is drawn: the same bytes on every machine."""
+    return draw_batch(manifest, number).batch
+
+
+def draw_batch(manifest: Manifest, number: int) -> Drawn:
+    """Batch ``number`` of a manifest, with what has to be done before it can run (``seal.finished_batch``)."""
     draws = Draws(manifest.digest, number)
-    messages = _fixed_messages(manifest) if manifest.fixed_len else _draw_messages(manifest, number, draws)
-    return _Writer(manifest, messages, draws).batch()
-
-
-def _ranks(selected: Mask, number: int) -> Ints:
-    """Running numbers of the selected messages over all batches, so that a grid is walked without gaps."""
-    return np.flatnonzero(selected) * 0 + np.arange(int(selected.sum())) + number * int(selected.sum())
-
-
-def _draw_lengths(manifest: Manifest, number: int, families: dict[str, Mask], words: U64) -> Ints:
-    grid, (sizes, large_sizes) = steer.length_grid(manifest), steer.size_grid(manifest)
-    length = grid[below(words, 0, len(grid))]
-    selected = families["lengths"]
-    length[selected] = grid[_ranks(selected, number) % len(grid)]
-    selected = families["sizes"]
-    walked = sizes[_ranks(selected, number) % len(sizes)]
-    large = take_bits(words[selected], 40, 6) == 0
-    walked = np.where(large, large_sizes[below(words[selected], 0, len(large_sizes))], walked)
-    if number == 0 and len(walked) and not manifest.max_len:
-        walked[-1] = steer.LARGEST
-    length[selected] = walked
-    return length
-
-
-def _fixed_messages(manifest: Manifest) -> _Messages:
-    """Messages of one length, each in one piece, under the session's first key."""
-    count = manifest.sessions_per_batch * manifest.messages_per_session
-    nothing, never = np.zeros(count, np.int64), np.zeros(count, bool)
-    first = np.arange(count) % manifest.messages_per_session == 0
-    length = np.full(count, manifest.fixed_len, np.int64)
-    pieces = np.zeros((count, 5), np.int64)
-    pieces[:, 0] = length
-    return _Messages(nothing - 1, nothing - 1, first, length, nothing + 1, pieces, first, never, never, never, never)
-
-
-def _draw_messages(manifest: Manifest, number: int, draws: Draws) -> _Messages:
-    sessions, per_session = manifest.sessions_per_batch, manifest.messages_per_session
-    count = sessions * per_session
-    names = sorted(set(manifest.steering))
-    turn = np.array([names.index(name) for name in manifest.steering])
-    family = np.repeat(turn[(number * sessions + np.arange(sessions)) % len(turn)], per_session)
-    families = {name: family == names.index(name) if name in names else np.zeros(count, bool)
-                for name in ("lengths", "sizes", "splits", "counters", "refusals")}  # fmt: skip
-    words = draws.table(count, 7)
-    length = _draw_lengths(manifest, number, families, words[0])
-    counter = np.full(count, -1, np.int64)
-    if manifest.iv in ("counter", "index"):
-        selected = families["counters"]
-        counter[selected] = _ranks(selected, number) % steer.num_counters(manifest)
-        longer = steer.beyond_the_carry(manifest, counter[selected], length[selected])
-        fits = (longer <= manifest.max_len) | (manifest.max_len == 0)
-        length[selected] = np.where(fits, longer, length[selected])
-    refusals = families["refusals"]
-    illegal = refusals & (take_bits(words[1], 0, 2) == 0) & ("data" in manifest.refusals)
-    if manifest.partial == "refused":
-        length = length + np.where(illegal, 1 + below(words[1], 32, manifest.block_len - 1), 0)
-    elif manifest.min_len_blocks:
-        length = np.where(illegal, below(words[1], 32, manifest.min_len_blocks * manifest.block_len), length)
-    first = np.arange(count) % per_session == 0
-    if manifest.split == "none":
-        num_pieces = np.ones(count, np.int64)
-    else:
-        often = families["splits"] | (take_bits(words[1], 8, 2) == 0)
-        num_pieces = np.where(often, 2 + take_bits(words[1], 10, 2), 1)
-        num_pieces = np.where(families["lengths"] & (take_bits(words[1], 12, 1) == 0), 1, num_pieces)
-        num_pieces[(length % manifest.block_len != 0) & (manifest.partial == "refused")] = 1
-    if manifest.split != "none" and manifest.empty:
-        num_pieces[(length == 0) & (take_bits(words[1], 14, 1) == 0)] = 0
-    bad_key = refusals & ~first & (take_bits(words[1], 16, 1) == 0) & ("key" in manifest.refusals)
-    return _Messages(
-        family=family,
-        counter=counter,
-        first=first,
-        length=length,
-        num_pieces=num_pieces,
-        pieces=steer.steer_pieces(manifest, length, num_pieces, words[2:7]),
-        setkey=first | bad_key | (take_bits(words[1], 18, 4) == 0),
-        reinit=~first & (take_bits(words[1], 22, 3) == 0) & manifest.reinit,
-        clone=(num_pieces > 1) & (take_bits(words[1], 25, 2) == 0) & manifest.clone,
-        bad_key=bad_key,
-        bad_iv=refusals & ~bad_key & (take_bits(words[1], 27, 3) == 0) & ("iv" in manifest.refusals),
-    )
+    return _Writer(manifest, draw_messages(manifest, number, draws), draws).drawn()
 
 
 def _equal_halves(keys: NDArray[np.uint8], key_lens: Ints) -> NDArray[np.uint8]:
@@ -154,7 +75,7 @@ def _exclusive(lengths: Ints) -> Ints:
 class _Writer:
     """Lays drawn messages out as operations, blob and output offsets."""
 
-    def __init__(self, manifest: Manifest, messages: _Messages, draws: Draws) -> None:
+    def __init__(self, manifest: Manifest, messages: Messages, draws: Draws) -> None:
         self.manifest = manifest
         self.messages = messages
         self.draws = draws
@@ -162,7 +83,7 @@ class _Writer:
         before_setiv = m.setkey.astype(np.int64) + m.reinit  # sums of two masks would be masks
         self.num_aad, self.aad_len = self._draw_aad()
         self.has_tag = bool(manifest.tag_lens)
-        self.num_ops = before_setiv + 1 + self.num_aad + m.num_pieces + m.clone + 1 + self.has_tag
+        self.num_ops = before_setiv + 1 + self.num_aad + m.num_pieces + m.clone + (m.overlap >= 0) + 1 + self.has_tag
         self.base = _exclusive(self.num_ops)
         self.at_setiv = self.base + before_setiv
         self.at_data = self.at_setiv + 1 + self.num_aad
@@ -175,7 +96,7 @@ class _Writer:
         self.head = np.zeros(total, np.uint64)
         self.out_lens = np.zeros(total, np.int64)
 
-    def batch(self) -> Batch:
+    def drawn(self) -> Drawn:
         m, manifest = self.messages, self.manifest
         key_words = self.draws.table(int(m.setkey.sum()), 2)
         key_lens = self._key_lens(key_words[0])
@@ -203,7 +124,10 @@ class _Writer:
             self._write_tags(cases)
         self.table[:, 0] = self.head
         self.table[:, 3] = _exclusive(self.out_lens).astype(np.uint64)
-        return Batch(cases, self.ops, blob, int(self.out_lens.sum()), self._counts())
+        solved = m.solved >= 0
+        marks = np.where(solved, int(Mark.SOLVED), 0).astype(np.uint16)
+        batch = Batch(cases, self.ops, blob, int(self.out_lens.sum()), self._counts(), marks)
+        return Drawn(batch, self.at_setiv[solved], self.base[m.setkey][np.cumsum(m.setkey) - 1][solved])
 
     def _draw_aad(self) -> tuple[Ints, Ints]:
         """Operations and bytes of associated data for each message."""
@@ -265,15 +189,32 @@ class _Writer:
         return lens
 
     def _steer_ivs(self, ivs: U64) -> None:
+        """Steer ivs (a row of words for each message, random) to the points of their grids."""
         manifest, m = self.manifest, self.messages
-        if manifest.iv not in ("counter", "index"):
-            return
-        words = self.draws.table(len(m.length), 2)
-        steered = m.counter >= 0
-        points = np.where(steered, m.counter, below(words[0], 0, steer.num_counters(manifest)))
-        chosen = np.flatnonzero(steered | (take_bits(words[1], 40, 2) == 0))
-        num_words = manifest.block_len // 8
-        ivs[chosen, :num_words] = steer.steer_counters(manifest, points[chosen], ivs[chosen, :num_words])
+        if manifest.iv in ("counter", "index"):
+            words = self.draws.table(len(m.length), 2)
+            steered = m.counter >= 0
+            points = np.where(steered, m.counter, below(words[0], 0, steer.num_counters(manifest)))
+            chosen = np.flatnonzero(steered | (take_bits(words[1], 40, 2) == 0))
+            num_words = manifest.block_len // 8
+            ivs[chosen, :num_words] = steer.steer_counters(manifest, points[chosen], ivs[chosen, :num_words])
+        elif bool((m.solved >= 0).any()):
+            self._steer_blocks(ivs.view(np.uint8)[:, : manifest.block_len], m.solved >= 0)
+
+    def _steer_blocks(self, blocks: NDArray[np.uint8], solved: Mask) -> None:
+        """What ivs of GCM and XTS must come to, and numbers of data units."""
+        manifest, points = self.manifest, self.messages.solved[solved]
+        chosen = blocks[solved]
+        if manifest.iv == "hashed":
+            steer.steer_hashes(manifest, points, chosen)
+        else:
+            steer.steer_tweaks(manifest, points, chosen)
+            words = self.draws.words(len(blocks))
+            units = ~solved & (take_bits(words, 60, 4) == 0)
+            numbers = blocks[units]
+            steer.steer_units(words[units], numbers)
+            blocks[units] = numbers
+        blocks[solved] = chosen
 
     def _layout(self, words: U64, shift: int) -> U64:
         """Edge and alignment of one buffer as two bytes: one in four at each guard page, the rest in the middle."""
@@ -301,11 +242,11 @@ class _Writer:
         self._put(self.at_setiv, OpKind.SETIV, self.slot, rest)
         legal = np.array(manifest.iv_lens or (0,))
         lens = legal[below(words, 32, len(legal))]
-        wrong = take_bits(words, 16, 5)
-        wrong = np.where(np.isin(wrong, legal), int(legal.max()) + 1, np.minimum(wrong, iv_stride))
+        illegal = np.array(sorted({*range(int(legal.max()) + 2), 8, 16} - set(legal.tolist())))
+        wrong = illegal[(np.cumsum(m.bad_iv) + int(below(words[:1], 0, len(illegal))[0])) % len(illegal)]
         if manifest.iv == "nonce":  # a longer message may not fit what a long nonce leaves of the counter
             lens = np.where(m.length > _SHORT_COUNTER_LEN, int(legal.min()), lens)
-        lens = np.where(m.bad_iv, wrong, lens)
+        lens = np.where(m.solved >= 0, manifest.block_len, np.where(m.bad_iv, wrong, lens))
         self.table[self.at_setiv, 1] = (iv_at + np.arange(len(lens)) * iv_stride).astype(np.uint64)
         self.table[self.at_setiv, 2] = lens.astype(np.uint64)
         self.table[self.at_setiv, 4] = self.aad_len.astype(np.uint64)
@@ -317,7 +258,7 @@ class _Writer:
         piece = np.arange(len(owner)) - np.repeat(_exclusive(m.num_pieces), m.num_pieces)
         length = m.pieces[owner, piece]
         after_clone = m.clone[owner] & (piece > 0)
-        at = self.at_data[owner] + piece + after_clone
+        at = self.at_data[owner] + piece + after_clone + ((m.overlap[owner] >= 0) & (m.overlap[owner] <= piece))
         words = self.draws.words(len(owner))
         last = piece == m.num_pieces[owner] - 1
         in_place = (take_bits(words, 16, 2) == 0) & manifest.in_place
@@ -333,6 +274,20 @@ class _Writer:
         start = below(words, 24, _POOL_LEN)
         self.table[at, 1] = (data_at + start).astype(np.uint64)
         self.table[at, 2] = length.astype(np.uint64)
+        self._write_overlaps(at[m.overlap[owner] == piece])
+
+    def _write_overlaps(self, retried: Ints) -> None:
+        """Before each of the updates ``retried`` the same call on overlapping buffers, which is refused."""
+        if not len(retried):
+            return
+        before = retried - 1
+        self.table[before] = self.table[retried]
+        self.head[before] = self.head[retried] & ~np.uint64(int(Flag.IN_PLACE) << 16) | np.uint64(
+            int(Flag.OVERLAP) << 16
+        )
+        self.out_lens[before] = self.out_lens[retried]
+        shifts = steer.steer_overlaps(self.draws.words(len(before)), self.table[before, 2].astype(np.int64))
+        self.table[before, 5] = shifts.astype(np.uint64)
 
     def _observes(self, done: Ints) -> Mask:
         if self.manifest.iv_out == "next":
@@ -345,7 +300,7 @@ class _Writer:
     def _write_rest(self) -> None:
         m = self.messages
         self._put((self.base + m.setkey)[m.reinit], OpKind.REINIT, self.slot[m.reinit])
-        at = (self.at_data + 1)[m.clone]
+        at = (self.at_data + 1 + (m.overlap == 0))[m.clone]
         from_slot = self.slot[m.clone]
         self._put(at, OpKind.CLONE, (from_slot + 1) % _NUM_SLOTS, from_slot.astype(np.uint64) << np.uint64(56))
         self._put(self.base + self.num_ops - 1 - self.has_tag, OpKind.FINAL, (self.slot + m.clone) % _NUM_SLOTS)

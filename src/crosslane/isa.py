@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["ALL_ARCHES", "ARCHES", "FEATURES", "NARROW_ARCHES", "PORTABLE_ARCHES", "feature_flags", "host_arch"]
+__all__ = [
+    "ALL_ARCHES",
+    "ARCHES",
+    "FEATURES",
+    "FLOORS",
+    "NARROW_ARCHES",
+    "PORTABLE_ARCHES",
+    "feature_flags",
+    "host_arch",
+]
 
 _X86_FLAGS: Final = MappingProxyType(
     {
@@ -47,14 +56,20 @@ ALL_ARCHES: Final = (*ARCHES, *PORTABLE_ARCHES)
 NARROW_ARCHES: Final = ("i386", "armhf")
 """Architectures with 32-bit addresses."""
 FEATURES: Final = MappingProxyType({"any": (), "x86_64": tuple(_X86_FLAGS), "aarch64": tuple(_ARM_EXTENSIONS)})
+FLOORS: Final = MappingProxyType({"x86_64": ("x86-64-v2", "x86-64-v3")})
+"""Instruction sets above an architecture's first that a lane may let portable code use."""
 
 
-def feature_flags(arch: str, features: Sequence[str]) -> tuple[str, ...]:
-    """Return the compiler flags for code of ``arch`` that needs ``features``; the baseline is pinned, not inherited."""
+def feature_flags(arch: str, features: Sequence[str], floor: str = "") -> tuple[str, ...]:
+    """Return the compiler flags for code of ``arch`` that needs ``features``; the baseline is pinned, not inherited.
+
+    ``floor`` is one of ``FLOORS``, or empty for the architecture's first instruction set.
+    """
     if arch in _PORTABLE_BASELINES:
         return _PORTABLE_BASELINES[arch]
     if arch == "x86_64":
-        return ("-march=x86-64", "-mtune=generic", *(flag for name, flag in _X86_FLAGS.items() if name in features))
+        base = floor or "x86-64"
+        return (f"-march={base}", "-mtune=generic", *(flag for name, flag in _X86_FLAGS.items() if name in features))
     base = "armv8.2-a" if _ARM_V82.intersection(features) else "armv8-a"
     extensions = dict.fromkeys(text for name, text in _ARM_EXTENSIONS.items() if name in features)
     return (f"-march={base}{''.join(extensions)}",)

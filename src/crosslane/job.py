@@ -111,7 +111,7 @@ def _proofs(job: Job, plans: RunPlan, console: Console) -> list[Proof]:
         require_sandbox=job.require_sandbox,
         progress=lambda text: console.print(f"building: {text}", style="dim", markup=False, highlight=False),
     )
-    return prove(spots, job.registry.root)
+    return prove(spots, load_checks(job.registry.root), job.registry.root)
 
 
 def _keep(

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosslane import wire
-from crosslane.chains import chains_of, run_chain
+from crosslane.chains import Chain, chains_of, run_chain
 from crosslane.client import SharedMemory
 from crosslane.compare import compare
 from crosslane.desk import Desk, Notify, confirm_departure, start_desk
-from crosslane.directed import DirectedBatch, select_directed, vector_batch
+from crosslane.directed import DirectedBatch, Known, select_directed, vector_batch, within
 from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor
-from crosslane.manifest import CaseId
+from crosslane.manifest import CaseId, Manifest
 from crosslane.oracles import load_oracles
 from crosslane.plan import AlgorithmPlan
 from crosslane.records import Finding
@@ -46,8 +46,8 @@ def run_vectors(
             except HarnessFault as fault:
                 desk.fail(fault)
         names = {name.rpartition(":")[0] for name in directed.names}
-        notes += [_left_out(name, desks, chosen) for name in sorted(names) if long]
-    return [note for note in notes if note]
+        notes += _left_out(sorted(names), desks, chosen) if long else []
+    return notes
 
 
 def _possible(directed: DirectedBatch, plan: AlgorithmPlan, oracle: Executor, memory: SharedMemory) -> DirectedBatch:
@@ -62,11 +62,15 @@ def _possible(directed: DirectedBatch, plan: AlgorithmPlan, oracle: Executor, me
     return select_directed(directed, left)
 
 
-def _left_out(name: str, desks: list[Desk], chosen: list[Desk]) -> str:
-    """Says in which lanes a vector does not run, or nothing where it runs in all."""
+def _left_out(names: Sequence[str], desks: list[Desk], chosen: list[Desk]) -> list[str]:
+    """Says in which lanes vectors do not run, or nothing where they run in all."""
     ran = {id(desk) for desk in chosen}
     lanes = sorted({desk.plan.cell.lane for desk in desks if desk.state == "ran" and id(desk) not in ran})
-    return f"the vector {name} takes an emulator too long and does not run in {', '.join(lanes)}" if lanes else ""
+    if not lanes or not names:
+        return []
+    what = f"the vector {names[0]} takes" if len(names) == 1 else f"the vectors {', '.join(names)} take"
+    verb = "does" if len(names) == 1 else "do"
+    return [f"{what} too long beside all else and {verb} not run in {', '.join(lanes)}"]
 
 
 def run_chains(plan: AlgorithmPlan, desks: list[Desk], memory: SharedMemory, notify: Notify) -> list[str]:
@@ -74,22 +78,29 @@ def run_chains(plan: AlgorithmPlan, desks: list[Desk], memory: SharedMemory, not
     chains = chains_of(plan.vectors, str(plan.algorithm))
     for chain in chains:
         for desk in desks:
-            if not desk.alive or not desk.plan.native:
+            if not desk.alive or not desk.plan.native or (plan.bounded and not _within(plan.manifest, chain)):
                 continue
             try:
                 wrong = run_chain(chain, desk.executor, memory)
             except HarnessFault as fault:
                 desk.fail(fault)
                 continue
-            desk.comparisons += 1
-            desk.num_vectors += 1
-            notify(1)
+            desk.comparisons += chain.num_messages
+            desk.num_vectors += chain.num_messages
+            notify(chain.num_messages)
             if wrong:
                 desk.num_departed += 1
                 finding = Finding(f"{chain.name}:chain", "disagree", "output", "alone", 1, wrong)
                 desk.findings[(chain.name,)] = finding
     native = [desk for desk in desks if desk.plan.native]
-    return [note for chain in chains if (note := _left_out(chain.name, desks, native))]
+    return _left_out([chain.name for chain in chains], desks, native)
+
+
+def _within(manifest: Manifest, chain: Chain) -> bool:
+    """Whether a provider's bounds allow what a chain is made of."""
+    vector, inner = chain.vector, chain.vector.monte_carlo.num_inner if chain.vector.monte_carlo else 1
+    known = Known("", vector.direction == "decrypt", vector.key, vector.iv, vector.plaintext, b"", repeats=inner)
+    return within(manifest, known) and (not manifest.max_len or inner * len(vector.plaintext) <= manifest.max_len)
 
 
 def _judge_vectors(desk: Desk, directed: DirectedBatch, results: Results) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from crosslane.data import shown
 from crosslane.errors import BadInput
-from crosslane.isa import ALL_ARCHES, ARCHES, FEATURES, host_arch
+from crosslane.isa import ALL_ARCHES, ARCHES, FEATURES, FLOORS, host_arch
 from crosslane.model import Lane, Registry
 from crosslane.names import WORD_PATTERN, unknown_name
 from crosslane.tomlread import Field, read_fields, read_toml
@@ -22,14 +22,18 @@ _FIELDS = {
     "arch": Field(kind="str", allowed=ALL_ARCHES),
     "runner": Field(kind="str", allowed=("native", "qemu")),
     "cpu": Field(kind="str", pattern="[A-Za-z0-9_.,=+-]*"),
-    "compiler": Field(kind="str", allowed=("gcc",)),
+    "compiler": Field(kind="str", allowed=("gcc", "clang"), optional=True),
     "sanitizer": Field(kind="str", allowed=("none", "address", "undefined")),
     "opt": Field(kind="str", allowed=("-O0", "-O1", "-O2", "-O3", "-Os")),
+    "lto": Field(kind="bool", optional=True),
+    "protector": Field(kind="bool", optional=True),
+    "floor": Field(kind="str", optional=True),
     "hosts": Field(kind="str", many=True, min_num=1, allowed=ARCHES),
     "hides": Field(kind="str", many=True),
     "gate": Field(kind="bool"),
     "full": Field(kind="str", many=True, allowed=ARCHES),
 }
+_DEFAULTS: dict[str, Any] = {"compiler": "gcc", "lto": False, "protector": False, "floor": ""}
 
 
 def load_lanes(path: Path, *, host: str | None = None) -> tuple[Lane, ...]:
@@ -46,7 +50,7 @@ def load_lanes(path: Path, *, host: str | None = None) -> tuple[Lane, ...]:
 def _read_lane(path: Path, name: str, table: Any, host: str) -> Lane:
     if not isinstance(table, dict):
         raise BadInput(f"{shown(path)}: {name!r} is no table; write each lane as [name] with its keys below")
-    values = read_fields(path, table, _FIELDS, where=f"[{name}]")
+    values = _DEFAULTS | read_fields(path, table, _FIELDS, where=f"[{name}]")
     place = f"{shown(path)}: [{name}]: "
     arch, runner, cpu = values["arch"], values["runner"], values["cpu"]
     if not re.fullmatch(f"{re.escape(arch)}_{WORD_PATTERN}", name):
@@ -55,8 +59,7 @@ def _read_lane(path: Path, name: str, table: Any, host: str) -> Lane:
         raise BadInput(f'{place}a native lane has cpu = "" and hosts = ["{arch}"]; correct both or use runner = "qemu"')
     if runner == "qemu" and not cpu:
         raise BadInput(f'{place}cpu is empty; a qemu lane needs a CPU model, for example cpu = "max"')
-    if values["sanitizer"] != "none" and runner != "native":
-        raise BadInput(f'{place}sanitizer has {values["sanitizer"]!r}, which needs runner = "native"; write "none"')
+    _check_build(place, values)
     for feature in values["hides"]:
         if feature not in FEATURES.get(arch, ()):
             allowed = ", ".join(FEATURES.get(arch, ())) or "none"
@@ -66,6 +69,20 @@ def _read_lane(path: Path, name: str, table: Any, host: str) -> Lane:
             raise BadInput(f"{place}full has {full_host!r}; allowed are its hosts, {', '.join(values['hosts'])}")
     values["full"] = host in values["full"]
     return Lane(name=name, **values)
+
+
+def _check_build(place: str, values: dict[str, Any]) -> None:
+    """Refuse what cannot be built or was never made to work together."""
+    sanitizer, arch = values["sanitizer"], values["arch"]
+    if sanitizer != "none" and values["runner"] != "native":
+        raise BadInput(f'{place}sanitizer has {sanitizer!r}, which needs runner = "native"; write "none"')
+    if sanitizer != "none" and (values["compiler"] != "gcc" or values["lto"]):
+        raise BadInput(f'{place}sanitizer has {sanitizer!r}, which needs gcc without lto; write "none"')
+    if values["compiler"] == "clang" and arch not in ARCHES:
+        raise BadInput(f"{place}compiler has 'clang'; allowed for {arch} is gcc")
+    if values["floor"] and values["floor"] not in FLOORS.get(arch, ()):
+        allowed = ", ".join(FLOORS.get(arch, ())) or "none, leave the key out"
+        raise BadInput(f"{place}floor has {values['floor']!r}; allowed for {arch} are {allowed}")
 
 
 def lanes_for_host(registry: Registry, host: str | None = None) -> tuple[Lane, ...]:

@@ -24,7 +24,7 @@ __all__ = [
     "parse_manifest",
 ]
 
-GENERATOR_VERSION = 1
+GENERATOR_VERSION = 2
 """Changes whenever the same manifest would generate other cases; golden tests pin it."""
 
 SESSIONS_PER_BATCH = 1024
@@ -41,12 +41,12 @@ _LARGEST_NUMBER = 1 << 20
 _ALLOWED = {
     "split": ("byte", "block", "none"),
     "partial": ("refused", "anywhere", "stealing"),
-    "iv": ("none", "random", "counter", "index", "tweak", "nonce"),
+    "iv": ("none", "random", "counter", "index", "tweak", "nonce", "hashed"),
     "iv_out": ("none", "next", "next_whole"),
     "directions": ("encrypt", "decrypt"),
     "policies": ("degenerate", "weak_subkey"),
     "always_policies": ("degenerate", "weak_subkey"),
-    "refusals": ("key", "iv", "tag", "data"),
+    "refusals": ("key", "iv", "tag", "data", "overlap"),
     "steering": tuple(sorted(set(STEERING))),
 }
 _NEVER_EMPTY = ("key_lens", "directions", "steering")
@@ -54,8 +54,9 @@ _NEVER_EMPTY = ("key_lens", "directions", "steering")
 POLICY_BITS = {"degenerate": 1, "weak_subkey": 2}
 """Key-refusal policies as the bits of a case."""
 
-REFUSALS = ("key", "iv", "tag", "data")
-"""What may be illegal in a case that is to be refused: the length of a key, an iv, a tag or the data."""
+REFUSALS = ("key", "iv", "tag", "data", "overlap")
+"""What may be illegal in a case that is to be refused: the length of a key, an iv, a tag or the data, or an output that
+overlaps its input other than exactly, which no library's domain has."""
 
 _DIGEST_LEN = 16
 _CASE_ID = re.compile(rf"([0-9a-f]{{{_DIGEST_LEN}}})-([0-9]{{1,9}})-([0-9]{{1,9}})")
@@ -206,7 +207,7 @@ def parse_manifest(text: str, where: str) -> Manifest:
     except (ValueError, TypeError, RecursionError) as error:
         raise BadInput(f"{where}: the manifest is no JSON ({error}): run `crosslane check` again") from error
     generator = fields.get("generator") if isinstance(fields, dict) else None
-    if isinstance(generator, int) and generator != GENERATOR_VERSION:
+    if type(generator) is int and generator != GENERATOR_VERSION:
         raise BadInput(
             f"{where}: the manifest is of generator version {generator}, this engine has {GENERATOR_VERSION}: "
             "use the revision of crosslane that wrote it"

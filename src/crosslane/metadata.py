@@ -53,7 +53,7 @@ _MODE_FIELDS = {
     "serial": Field(kind="bool"),
     "partial": Field(kind="str", allowed=("refused", "anywhere", "stealing")),
     "min_len_blocks": Field(kind="int", least=0),
-    "iv": Field(kind="str", allowed=("none", "random", "counter", "index", "tweak", "nonce")),
+    "iv": Field(kind="str", allowed=("none", "random", "counter", "index", "tweak", "nonce", "hashed")),
     "iv_lens": Field(kind="int", many=True, least=0),
     "iv_out": Field(kind="str", allowed=("none", "next", "next_whole")),
     "directions": Field(kind="str", many=True, min_num=1, allowed=_DIRECTIONS),

@@ -43,11 +43,11 @@ class Mode:
     ``split`` says where a message may be cut into updates: ``byte``, ``block`` or ``none``. ``serial`` says that each
     block waits for the one before in every direction, so that a mode composed over a leaf calls it one block at a time.
     ``partial`` says what happens to a length that is no multiple of the block: ``refused``, ``anywhere`` or
-    ``stealing``. ``iv`` is how an iv is steered: ``none``, ``random``, ``counter``, ``index``, ``tweak`` or ``nonce``;
-    ``iv_lens`` its lengths in bytes, where 0 stands for one block. ``iv_out`` is ``none``, ``next`` (compared after
-    every update) or ``next_whole`` (only while no partial block was processed). ``key_extra_len`` is what the mode's
-    key has beyond the cipher's own (16 for lrw), ``num_keys`` how many cipher keys it takes. ``block_lens`` are the
-    block lengths that the mode allows.
+    ``stealing``. ``iv`` is how an iv is steered: ``none``, ``random``, ``counter``, ``index``, ``tweak``, ``nonce`` or
+    ``hashed`` (GCM's, whose J0 is steered); ``iv_lens`` its lengths in bytes, where 0 stands for one block. ``iv_out``
+    is ``none``, ``next`` (compared after every update) or ``next_whole`` (only while no partial block was processed).
+    ``key_extra_len`` is what the mode's key has beyond the cipher's own (16 for lrw), ``num_keys`` how many cipher keys
+    it takes. ``block_lens`` are the block lengths that the mode allows.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Mode:
     serial: bool
     partial: Literal["refused", "anywhere", "stealing"]
     min_len_blocks: int
-    iv: Literal["none", "random", "counter", "index", "tweak", "nonce"]
+    iv: Literal["none", "random", "counter", "index", "tweak", "nonce", "hashed"]
     iv_lens: tuple[int, ...]
     iv_out: Literal["none", "next", "next_whole"]
     directions: tuple[str, ...]
@@ -164,7 +164,10 @@ class Lane:
     ``runner`` is ``native`` or ``qemu``; ``cpu`` the qemu model (empty natively); ``hosts`` the host architectures on
     which the lane exists; ``hides`` are CPU features masked from dispatch; ``gate`` whether ``check`` runs it by
     default; ``full`` whether it gets the full grids on this host. ``opt`` is the compiler's own spelling (``-O2``);
-    ``sanitizer`` what gcc builds into the code under test: ``none``, ``address`` or ``undefined``.
+    ``sanitizer`` what gcc builds into the code under test: ``none``, ``address`` or ``undefined``. ``lto``: the
+    sources of each subject, and the modes, are optimised across files at link time. ``protector``: the code under test
+    has stack protectors. ``floor`` is the instruction set that portable code may use (``x86-64-v3``; empty: the
+    architecture's first).
     """
 
     name: str
@@ -179,6 +182,9 @@ class Lane:
     gate: bool
     full: bool
     comment: str
+    lto: bool = False
+    protector: bool = False
+    floor: str = ""
 
     @property
     def sanitized(self) -> bool:
@@ -186,9 +192,14 @@ class Lane:
         return self.sanitizer != "none"
 
     @property
-    def for_compilers(self) -> bool:
-        """Whether the lane is there for what a compiler makes of the code, not for a machine."""
-        return self.sanitized or self.compiler != "gcc" or self.opt != "-O2"
+    def build(self) -> tuple[str | bool, ...]:
+        """All that decides its programs: lanes that are equal in this share them."""
+        return (self.arch, self.compiler, self.opt, self.sanitizer, self.lto, self.protector, self.floor)
+
+    @property
+    def usual(self) -> bool:
+        """Whether it is built as most users build: gcc -O2 and nothing more."""
+        return self.build == (self.arch, "gcc", "-O2", "none", False, False, "")
 
 
 @dataclass(frozen=True, order=True)

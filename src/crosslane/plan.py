@@ -30,6 +30,7 @@ __all__ = [
     "Counts",
     "RunPlan",
     "Selection",
+    "asked_paths",
     "make_plans",
     "manifest_of",
     "native_lane",
@@ -37,8 +38,6 @@ __all__ = [
 ]
 
 DEFAULT_SEED = "every implementation agrees with the generic one"
-BLOCK_MODE = "ecb"
-"""The mode that gives the references their block function."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Selection:
 class CellPlan:
     """One cell: how to start its subject and how many comparisons it gets; ``paths`` are the code paths asked of it.
 
-    ``native`` is whether it runs at the machine's own speed: neither emulated nor sanitized.
+    ``native`` is whether it runs at the machine's own speed: neither emulated nor built in a special way.
     ``provider`` says that the subject is a library that this project did not write. ``ways`` and ``declared`` paths are
     what impl.toml says of the subject (0: nothing), which the code must say too.
     """
@@ -181,7 +180,7 @@ def native_lane(registry: Registry) -> Lane:
     )
 
 
-def _asked_paths(implementation: Implementation, mode: Mode) -> tuple[str, ...]:
+def asked_paths(implementation: Implementation, mode: Mode) -> tuple[str, ...]:
     """The declared paths that the mode can take: those named for it, and in a mode that is not serial the others."""
     named = [name.rpartition(":") for name in implementation.paths]
     return tuple(name for only, _, name in named if only == mode.name or (not only and not mode.serial))
@@ -198,6 +197,8 @@ def make_plans(
     progress: Callable[[str], None] | None = None,
 ) -> RunPlan:
     """Decide everything and build what is missing; raises BadInput, MissingTool or HarnessFault."""
+    if not seed.strip():
+        raise BadInput("the seed is empty; give any sentence with --seed, or leave the option out")
     chosen, lanes = selected_cells(registry, selection)
     oracle_lane = native_lane(registry)
     programs = programs_for(registry, [*lanes, *([oracle_lane] if oracle_lane not in lanes else [])], progress)
@@ -260,7 +261,7 @@ class _Planner:
             algorithm=algorithm,
             manifest=manifest_within(manifest, domain) if domain else manifest,
             oracle=self.stations.of(generic, self.oracle_lane, algorithm.mode),
-            blocks=self.stations.of(generic, self.oracle_lane, BLOCK_MODE),
+            blocks=self.stations.of(generic, self.oracle_lane, algorithm.mode).blocks,
             reference=mode_named(self.registry, algorithm.mode).folder,
             root=self.registry.root,
             without=self.without,
@@ -289,10 +290,10 @@ class _Planner:
             cell=cell,
             needed_features=implementation.features,
             arch=lane.arch,
-            native=lane.runner == "native" and not lane.sanitized,
+            native=lane.runner == "native" and lane.usual,
             full=lane.full,
-            build_lane=lane.for_compilers,
-            paths=_asked_paths(implementation, mode),
+            build_lane=not lane.usual,
+            paths=asked_paths(implementation, mode),
             station=self.stations.of(implementation, lane, mode.name),
             comparisons=self.counts.of(lane),
             ways=implementation.ways,

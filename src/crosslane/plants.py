@@ -25,7 +25,7 @@ CHECKS = Path("conformance") / "checks"
 FAULTS_FILE = "faults.toml"
 SYMPTOMS = (
     "output", "iv", "canary", "guard_read", "guard_write", "abi", "input", "context", "wipe", "nondeterminism", "crash",
-    "hang", "reject",
+    "hang", "reject", "cell",
 )  # fmt: skip
 _SUFFIX = ".faults.toml"
 _TEXT = Field(kind="str", pattern=r"\S[^\n]*[^.\s]")
@@ -51,7 +51,8 @@ class Plant:
     """One planted fault, or a control, which is a change that must stay green.
 
     ``file`` lies below ``impls``; ``original`` is its content and ``changed`` what is compiled. ``symptom`` is what a
-    fault must show. ``lanes`` narrows where it can show at all (empty: everywhere), ``why`` says the reason.
+    fault must show; ``cell`` where no case shows it but the judgement of the whole cell does. ``lanes`` narrows where
+    it can show at all (empty: everywhere), ``why`` says the reason.
     """
 
     name: str
@@ -128,8 +129,11 @@ def _plant(
         raise BadInput(f"{place}: check is {check!r}; allowed are {', '.join(sorted(known))}: correct it")
     if ("lanes" in values) != ("why" in values):
         raise BadInput(f"{place}: lanes and why go together: say why it can show in those lanes alone")
-    item, algorithm = implementation_named(registry, driver), parse_algorithm(values["algorithm"])
-    mode_named(registry, algorithm.mode)
+    try:
+        item, algorithm = implementation_named(registry, driver), parse_algorithm(values["algorithm"])
+        mode_named(registry, algorithm.mode)
+    except BadInput as error:
+        raise BadInput(f"{place}: {error}") from None
     if item.cipher != algorithm.cipher:
         raise BadInput(f"{place}: algorithm is {algorithm}, but {driver} computes {item.cipher}: correct one of them")
     file = registry.root / "impls" / values["file"]
@@ -159,9 +163,9 @@ def _plant(
 
 
 def _once(place: str, name: str, value: str, fixed: str, control: bool) -> str:
-    """What the file's place says already is not said again."""
-    if value and fixed:
-        raise BadInput(f"{place}: {name} follows from where the file lies ({fixed!r}): remove the key")
+    """What the file's place says already may be said again, but not otherwise."""
+    if value and fixed and value != fixed:
+        raise BadInput(f"{place}: {name} is {value!r}, but the file lies where it is {fixed!r}: remove the key")
     if not value and not fixed and not (control and name == "check"):
         raise BadInput(f"{place}: the key {name!r} is missing: add it")
     return value or fixed
@@ -179,7 +183,7 @@ def _check_file(place: str, file: Path, item: Implementation, registry: Registry
 def plant_lanes(registry: Registry, plant: Plant, lanes: Iterable[Lane]) -> list[Lane]:
     """The lanes of ``lanes`` in which a plant is tried: those with the full grids, and those that it names."""
     item = implementation_named(registry, plant.driver)
-    fitting = [lane for lane in lanes if item.isa in ("any", lane.arch) and not lane.sanitized]
+    fitting = [lane for lane in lanes if item.isa in ("any", lane.arch)]
     if plant.lanes:
         return [lane for lane in fitting if lane.name in plant.lanes]
     return [lane for lane in fitting if lane.full or lane.name == f"{lane.arch}_qemu_max"]

@@ -84,7 +84,7 @@ def _suite(config: pytest.Config) -> _Suite:
     from crosslane.vectors import all_vectors  # noqa: PLC0415
 
     if _SUITE not in config.stash:
-        count = config.getoption("--crosslane-count")
+        count, seed = config.getoption("--crosslane-count"), config.getoption("--crosslane-seed")
         selection = Selection(*(tuple(config.getoption(f"--crosslane-{name}")) for name in ("cell", "lane", "without")))
         try:
             registry = load_registry(
@@ -94,7 +94,7 @@ def _suite(config: pytest.Config) -> _Suite:
             run = make_plans(
                 registry,
                 selection,
-                seed=config.getoption("--crosslane-seed") or DEFAULT_SEED,
+                seed=DEFAULT_SEED if seed is None else seed,
                 counts=Counts() if count is None else Counts(count, count, count, count),
                 vectors=all_vectors(registry, imported=config.getoption("--crosslane-vectors") == "all")[0],
             )

@@ -39,6 +39,8 @@ def case_within(manifest: Manifest, batch: Batch) -> bool:
     always, known = (_bits(names) for names in (manifest.always_policies, manifest.policies))
     if int(case["policy"]) & always != always or int(case["policy"]) & ~(always | known):
         return False
+    if bool((batch.ops["flags"] & Flag.OVERLAP).any()):
+        return False
     if way not in manifest.directions or (manifest.tag_lens and int(case["tag_len"]) not in manifest.tag_lens):
         return False
     if (not manifest.clone and bool((kinds == OpKind.CLONE).any())) or (

@@ -22,7 +22,8 @@ from crosslane.generate import output_lens
 from crosslane.model import Algorithm
 from crosslane.oracles import Oracle
 from crosslane.reference import Answer, Keyed, Message
-from crosslane.wire import CASE, OP, Batch, Flag, OpKind, Results, Status, Verdict
+from crosslane.solve import Ask, ask_blocks
+from crosslane.wire import Batch, Flag, OpKind, Results, Status, Verdict
 
 __all__ = ["OracleVerdict", "Sample", "judge_by_oracle", "judge_samples", "load_reference", "take_samples"]
 
@@ -31,7 +32,6 @@ _LONGEST = 1024
 _EVERY = 100
 
 Run = Callable[[Keyed, Message], Answer]
-Execute = Callable[[Batch], Results]
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class _Waiting:
 class _Hub:
     """Runs many references in step."""
 
-    execute: Execute
+    execute: Ask
     block_len: int
     known: dict[_Request, bytes] = field(default_factory=dict)
 
@@ -205,27 +205,13 @@ class _Hub:
         return [self.known[request] for request in requests]
 
     def _blocks(self, requests: Sequence[_Request]) -> list[bytes]:
-        count, bs = len(requests), self.block_len
-        ops = np.zeros((count, 4), OP)
-        ops["kind"] = (OpKind.SETKEY, OpKind.SETIV, OpKind.UPDATE, OpKind.FINAL)
-        ops["flags"][:, 2] = int(Flag.LAST)
-        keys = b"".join(request.key for request in requests)
-        lens = np.array([len(request.key) for request in requests])
-        ops["in_len"][:, 0], ops["in_off"][:, 0] = lens, np.cumsum(lens) - lens
-        ops["in_len"][:, 2], ops["in_off"][:, 2] = bs, len(keys) + np.arange(count) * bs
-        ops["out_off"][:, 2] = np.arange(count) * bs
-        cases = np.zeros(count, CASE)
-        cases["first_op"], cases["num_ops"] = np.arange(count) * 4, 4
-        cases["decrypting"] = requests[0].decrypting
-        blob = np.frombuffer(keys + b"".join(request.block for request in requests), np.uint8)
-        results = self.execute(Batch(cases, ops.reshape(-1), blob, count * bs, np.ones(count, np.int64)))
-        if bool(results.statuses.any()) or bool((results.cases["verdict"] != Verdict.RAN).any()):
-            raise HarnessFault("the generic block function refused a key that it took before")
-        out = results.out.tobytes()
-        return [out[i : i + bs] for i in range(0, count * bs, bs)]
+        blocks = np.frombuffer(b"".join(request.block for request in requests), np.uint8).reshape(-1, self.block_len)
+        keys = [request.key for request in requests]
+        answers = ask_blocks(self.execute, keys, blocks, decrypting=requests[0].decrypting)
+        return [answer.tobytes() for answer in answers]
 
 
-def judge_samples(run: Run, samples: Sequence[Sample], block_len: int, execute: Execute) -> list[tuple[Sample, str]]:
+def judge_samples(run: Run, samples: Sequence[Sample], block_len: int, execute: Ask) -> list[tuple[Sample, str]]:
     """The samples in which generic departs from the reference, each with a sentence. ``execute`` runs ECB batches."""
     hub = _Hub(execute, block_len)
     answers = hub.run_all(run, [sample.message for sample in samples])

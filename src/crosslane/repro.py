@@ -26,9 +26,10 @@ from crosslane.quorum import case_within
 from crosslane.refcheck import OracleVerdict, judge_by_oracle, judge_samples, load_reference, take_samples
 from crosslane.registry import cells
 from crosslane.seal import finished_batch
+from crosslane.solve import Ask
 from crosslane.wire import Batch, Results, Watch
 
-__all__ = ["Replay", "find_manifest", "replay"]
+__all__ = ["Replay", "find_manifest", "judges_of", "replay"]
 
 
 @dataclass(frozen=True)
@@ -71,17 +72,18 @@ def _checked(text: str, where: str, digest: str) -> Manifest:
     return manifest
 
 
-def _the_case(manifest: Manifest, case_id: CaseId, oracle: Station) -> Batch:
+def _asking(station: Station) -> Ask:
+    return lambda batch: execute_alone(station, batch, watch=Watch(0))
+
+
+def _the_case(manifest: Manifest, case_id: CaseId, plan: AlgorithmPlan) -> Batch:
     if case_id.index >= manifest.sessions_per_batch:
         raise BadInput(
             f"{case_id}: a batch of this manifest has {manifest.sessions_per_batch} cases, 0 to "
             f"{manifest.sessions_per_batch - 1}; correct the last number"
         )
-
-    def encrypt(batch: Batch) -> Results:
-        return execute_alone(oracle, batch, watch=Watch(0))
-
-    return select_cases(finished_batch(manifest, case_id.batch, encrypt), np.array([case_id.index]))
+    batch = finished_batch(manifest, case_id.batch, _asking(plan.oracle), _asking(plan.blocks))
+    return select_cases(batch, np.array([case_id.index]))
 
 
 def replay(
@@ -97,7 +99,7 @@ def replay(
         raise BadInput(
             f"the cells given are not of {algorithm}, the case's algorithm: name one such as '{algorithm}/*'"
         )
-    batch = _the_case(manifest, case_id, chosen[0].oracle)
+    batch = _the_case(manifest, case_id, chosen[0])
     return [str(algorithm), *session_lines(batch, 0)], _replays(chosen[0], batch)
 
 
@@ -120,17 +122,21 @@ def _replays(plan: AlgorithmPlan, batch: Batch) -> Iterator[Replay]:
 
 def _judges(plan: AlgorithmPlan, batch: Batch, reference: Results) -> Iterator[Replay]:
     """What the Python reference and libraries say of generic's answers, where generic's own cell is asked."""
-    samples = list(take_samples(0, batch, reference))
-    if not samples or plan.bounded or not any(cell.station == plan.oracle for cell in plan.cells):
+    if plan.bounded or not any(cell.station == plan.oracle for cell in plan.cells):
         return
+    for name, agreed, text in judges_of(plan, batch, reference):
+        yield Replay(f"generic by {name}", agreed=agreed, text=text)
 
-    def execute(blocks: Batch) -> Results:
-        return execute_alone(plan.blocks, blocks, watch=Watch(0))
 
-    wrong = judge_samples(load_reference(plan.reference), samples, plan.manifest.block_len, execute)
+def judges_of(plan: AlgorithmPlan, batch: Batch, answered: Results) -> Iterator[tuple[str, bool, str]]:
+    """Each judge in Python that can say something of the answers to a batch: name, whether it agrees, a sentence."""
+    samples = list(take_samples(0, batch, answered))
+    if not samples:
+        return
+    wrong = judge_samples(load_reference(plan.reference), samples, plan.manifest.block_len, _asking(plan.blocks))
     verdicts = [OracleVerdict("the Python reference", samples, tuple(wrong))]
     verdicts += [judge_by_oracle(oracle, plan.algorithm, samples) for oracle in load_oracles(plan.root, plan.without)]
     for verdict in verdicts:
         if verdict.judged:
             text = verdict.wrong[0][1] if verdict.wrong else f"agrees on {len(verdict.judged)} messages"
-            yield Replay(f"generic by {verdict.name}", agreed=not verdict.wrong, text=text)
+            yield verdict.name, not verdict.wrong, text

@@ -7,39 +7,43 @@ tags then become the inputs of the decrypting ones. One message in eight is tamp
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crosslane.draws import Draws, below, take_bits
-from crosslane.generate import generate_batch, output_lens
+from crosslane.generate import draw_batch, output_lens
 from crosslane.manifest import Manifest
-from crosslane.wire import Batch, OpKind, Results
+from crosslane.solve import Ask, solve_ivs
+from crosslane.wire import Batch, Flag, OpKind
 
-__all__ = ["Encrypt", "finished_batch"]
-
-Encrypt = Callable[[Batch], Results]
-"""Runs a batch on the oracle."""
+__all__ = ["finished_batch"]
 
 Ints = NDArray[np.int64]
 
 _TAMPER_STREAM = 1
 
 
-def finished_batch(manifest: Manifest, number: int, encrypt: Encrypt) -> Batch:
-    """Batch ``number`` of a manifest, ready to run; ``encrypt`` is asked only where the mode needs it."""
-    batch = generate_batch(manifest, number)
-    return _sealed(manifest, number, batch, encrypt) if manifest.is_aead else batch
+def finished_batch(manifest: Manifest, number: int, encrypt: Ask, blocks: Ask) -> Batch:
+    """Batch ``number`` of a manifest, ready to run.
+
+    ``encrypt`` runs a batch of the manifest's algorithm on the oracle, ``blocks`` one of the same cipher's ECB; each is
+    asked only where the mode needs it.
+    """
+    drawn = draw_batch(manifest, number)
+    solve_ivs(manifest, drawn, blocks)
+    return _sealed(manifest, number, drawn.batch, encrypt) if manifest.is_aead else drawn.batch
 
 
-def _sealed(manifest: Manifest, number: int, batch: Batch, encrypt: Encrypt) -> Batch:
+def _sealed(manifest: Manifest, number: int, batch: Batch, encrypt: Ask) -> Batch:
     cases = batch.cases.copy()
     cases["decrypting"] = 0
-    out = encrypt(Batch(cases, batch.ops, batch.blob, batch.out_len, batch.messages)).out.copy()
+    out = encrypt(replace(batch, cases=cases)).out.copy()
     owner = np.repeat(np.arange(len(batch.cases)), batch.cases["num_ops"].astype(np.int64))
     decrypting = batch.cases["decrypting"][owner] == 1
-    updates = np.flatnonzero(decrypting & (batch.ops["kind"] == OpKind.UPDATE))
+    taken = (batch.ops["kind"] == OpKind.UPDATE) & ((batch.ops["flags"] & Flag.OVERLAP) == 0)
+    updates = np.flatnonzero(decrypting & taken)
     tags = np.flatnonzero(decrypting & (batch.ops["kind"] == OpKind.TAG))
     lens = output_lens(batch, np.arange(len(batch.ops)))
     ops = batch.ops.copy()
@@ -49,7 +53,8 @@ def _sealed(manifest: Manifest, number: int, batch: Batch, encrypt: Encrypt) -> 
     _tamper(manifest, number, out, batch.ops["out_off"][tags].astype(np.int64), lens[tags])
     lens[tags] = 0
     ops["out_off"] = np.cumsum(lens) - lens
-    return Batch(batch.cases, ops, np.concatenate([batch.blob, out]), int(lens.sum()), batch.messages)
+    blob = np.concatenate([batch.blob, out])
+    return replace(batch, ops=ops, blob=blob, out_len=int(lens.sum()))
 
 
 def _tamper(manifest: Manifest, number: int, out: NDArray[np.uint8], starts: Ints, lens: Ints) -> None:

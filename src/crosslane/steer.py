@@ -12,21 +12,30 @@ from crosslane.draws import U64, below, take_bits
 from crosslane.manifest import Manifest
 
 __all__ = [
+    "BOUNDARY_BITS",
+    "LARGEST",
     "beyond_the_carry",
+    "beyond_the_wrap",
     "counter_grid",
     "length_grid",
     "num_counters",
+    "num_hashes",
+    "num_tweaks",
     "size_grid",
     "steer_aad_lens",
     "steer_counters",
+    "steer_hashes",
     "steer_keys",
+    "steer_overlaps",
     "steer_parts",
     "steer_pieces",
+    "steer_tweaks",
+    "steer_units",
 ]
 
 Ints = NDArray[np.int64]
 
-_BOUNDARY_BITS = (8, 16, 24, 32, 40, 48, 56, 64, 96, 120, 128)
+BOUNDARY_BITS = (8, 16, 24, 32, 40, 48, 56, 64, 96, 120, 128)
 _LARGE = (1024, 4095, 4096, 4097, 8192, 24577)
 LARGEST = 1 << 20
 _ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -72,7 +81,7 @@ def counter_grid(manifest: Manifest) -> tuple[U64, U64, Ints]:
     """
     bs = manifest.block_len
     values, masks, distances = [], [], []
-    for bits in _BOUNDARY_BITS:
+    for bits in BOUNDARY_BITS:
         if bits <= 8 * bs:
             for j in range(manifest.ways + 2):
                 low = ((1 << bits) - j) % (1 << bits)
@@ -115,6 +124,72 @@ def beyond_the_carry(manifest: Manifest, points: Ints, lengths: Ints) -> Ints:
     return np.where(lengths <= before, lengths + before + manifest.block_len, lengths)
 
 
+_NARROW_COUNTER = 1 << 32
+
+
+def num_hashes(manifest: Manifest) -> int:
+    """Points of the grid of GCM's J0: 0 .. ways + 1 blocks before the counter wraps, upper bits random or ones."""
+    return (manifest.ways + 2) * 2
+
+
+def steer_hashes(manifest: Manifest, points: Ints, blocks: NDArray[np.uint8]) -> None:
+    """Make ``blocks`` (n x 16, random) the J0 at ``points``: its low 32 bits are 2^32 - 1 - j.
+
+    The first block of data is encrypted under J0 + 1, so block j is the one whose 32-bit counter is 0.
+    """
+    blocks[points >= manifest.ways + 2, :12] = 0xFF
+    low = _NARROW_COUNTER - 1 - points % (manifest.ways + 2)
+    blocks[:, 12:] = low.astype(">u4").view(np.uint8).reshape(-1, 4)
+
+
+def _top_bits(manifest: Manifest) -> int:
+    """So many of a tweak's top bits are steered: those that doublings of the widest path push out, eight at least."""
+    return max(manifest.ways, 8)
+
+
+def num_tweaks(manifest: Manifest) -> int:
+    """Points of the grid of encrypted tweaks: a single top bit or a run of them, in two bit orders; all ones."""
+    return 3 * 2 * _top_bits(manifest) + 1
+
+
+def steer_tweaks(manifest: Manifest, points: Ints, blocks: NDArray[np.uint8]) -> None:
+    """Make ``blocks`` (n x 16, random) the first masks at ``points``.
+
+    Of the W top bits one is set, the rest of the block zero or random; or the top ones are set, in a run of 1 to W,
+    the rest random. The top bit is bit 7 of byte 15 (IEEE 1619) or bit 0 of it (GB/T 17964).
+    """
+    top = _top_bits(manifest)
+    which, kind = points % top, points // top % 3
+    numbers = np.unpackbits(blocks, axis=1, bitorder="little")[:, ::-1]  # the top bit of IEEE 1619 comes first
+    numbers[kind == 0] = 0
+    numbers[kind == 1, :top] = 0
+    numbers[np.arange(len(points)), which] = 1
+    run = (np.arange(top) <= which[:, None]) & (kind == 2)[:, None]
+    numbers[:, :top] |= run
+    numbers[points == num_tweaks(manifest) - 1] = 1
+    made = np.packbits(numbers[:, ::-1], axis=1, bitorder="little")
+    turned = points >= 3 * top
+    made[turned] = np.packbits(np.unpackbits(made[turned], axis=1, bitorder="little"), axis=1)
+    blocks[:] = made
+
+
+def steer_units(words: U64, blocks: NDArray[np.uint8]) -> None:
+    """Make ``blocks`` (n x 16, random) numbers of data units with 1 to 8 low bytes FF, zero above or random."""
+    index = np.arange(blocks.shape[1])
+    num_ones = 1 + take_bits(words, 0, 3)[:, None]
+    blocks[(index >= num_ones) & (take_bits(words, 3, 1) == 1)[:, None]] = 0
+    blocks[index < num_ones] = 0xFF
+
+
+def beyond_the_wrap(manifest: Manifest, points: Ints, lengths: Ints) -> Ints:
+    """``lengths`` in bytes, made longer where what is steered at ``points`` would not show within the message."""
+    if manifest.iv == "hashed":
+        before = points % (manifest.ways + 2) * manifest.block_len
+    else:
+        before = (points % _top_bits(manifest) + 1) * manifest.block_len
+    return np.where(lengths <= before, lengths + before + manifest.block_len, lengths)
+
+
 _AAD_LENS = (0, 1, 13, 14, 15, 16, 17, 29, 30, 31, 32, 33)
 _LONG_AAD_LENS = (0xFEFF, 0xFF00, 0xFF01, 0x10000)
 LONGEST_AAD = max(_LONG_AAD_LENS)
@@ -148,6 +223,16 @@ def steer_parts(words: U64, keys: NDArray[np.uint8], key_len: int, num_parts: in
     for index in range(1, num_parts):
         chosen = kind == index
         keys[chosen, index * part : (index + 1) * part] = keys[chosen, (index - 1) * part : index * part]
+
+
+def steer_overlaps(words: U64, lengths: Ints) -> Ints:
+    """Bytes, signed, from input to output of calls on ``lengths`` bytes (2 at least) each, so that they overlap.
+
+    Three of four are 1 to 16, the others as far apart as overlapping buffers can be, in either direction.
+    """
+    most = lengths - 1
+    distance = np.where(take_bits(words, 0, 2) == 0, most, np.minimum(1 + take_bits(words, 2, 4), most))
+    return np.where(take_bits(words, 6, 1) == 0, distance, -distance)
 
 
 def steer_pieces(manifest: Manifest, lengths: Ints, num_pieces: Ints, words: U64) -> Ints:

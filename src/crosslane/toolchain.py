@@ -9,11 +9,13 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 
-from crosslane.errors import MissingTool
+from crosslane.errors import BadInput, MissingTool
 from crosslane.isa import host_arch
 from crosslane.model import Lane
+from crosslane.names import nearest
 
 __all__ = [
     "Toolchain",
@@ -21,6 +23,7 @@ __all__ = [
     "find_library",
     "find_qemu",
     "find_toolchain",
+    "lane_toolchain",
     "packages_for",
     "revision_of",
     "runner_command",
@@ -50,12 +53,16 @@ _QEMU_PACKAGE = "qemu-user"
 _QEMU_NAMES = {"armhf": "arm"}
 _SANITIZER_LIBRARIES = {"address": "libasan.so", "undefined": "libubsan.so"}
 _PROBE_LIMIT_S = 20.0
+# What an emulator's list of models says beside them.
+_HELP_WORDS = ("Available", "CPUs:", "PowerPC", "x86", "s390", "(alias", "PVR")
+_MAX_NAMES = 40
 
 
 @dataclass(frozen=True)
 class Toolchain:
     """A compiler with its binutils and static C library. ``version`` is the compiler's first line of --version.
 
+    ``flags`` say which architecture is meant, and that a flag without use there is no fault, where clang compiles.
     ``identity`` is all that decides what it makes of the same sources, without the place where it is installed.
     """
 
@@ -64,10 +71,22 @@ class Toolchain:
     objcopy: str
     version: str
     identity: str
+    flags: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The compiler with the flags that it needs to be one for ``arch``."""
+        return (self.cc, *self.flags)
 
 
 def _output(command: list[str]) -> str:
     """Run a probe and return what it prints, or an empty string where it fails."""
+    status, words, _ = _probe(command)
+    return words if status == 0 else ""
+
+
+def _probe(command: list[str]) -> tuple[int, str, str]:
+    """Run a probe and return its status (-1: it does not run), what it prints and what it complains of."""
     try:
         done = subprocess.run(
             command,
@@ -78,48 +97,56 @@ def _output(command: list[str]) -> str:
             env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
+        return -1, "", ""
+    words, complaints = (text.decode(errors="replace").strip() for text in (done.stdout, done.stderr))
+    return done.returncode, words, complaints
 
 
 def _first_line(command: list[str]) -> str:
     return _output(command).partition("\n")[0]
 
 
-def packages_for(arch: str, *, host: str | None = None) -> tuple[str, ...]:
-    """Return the Debian packages with which this host (or ``host``) compiles for an architecture."""
-    return _NATIVE_PACKAGES if arch == (host or host_arch()) else _CROSS_PACKAGES[arch]
+def packages_for(arch: str, *, compiler: str = "gcc", host: str | None = None) -> tuple[str, ...]:
+    """Return the Debian packages with which this host (or ``host``) compiles for an architecture.
+
+    clang takes headers, C library and binutils from gcc's packages, and brings the rest in its own.
+    """
+    packages = _NATIVE_PACKAGES if arch == (host or host_arch()) else _CROSS_PACKAGES[arch]
+    return packages if compiler == "gcc" else (compiler, *packages)
 
 
-def find_toolchain(arch: str, *, sanitizer: str = "none", host: str | None = None) -> Toolchain:
-    """Return the gcc that builds static programs for ``arch`` on this host (or ``host``), or sanitized dynamic ones.
+def find_toolchain(arch: str, *, compiler: str = "gcc", sanitizer: str = "none", host: str | None = None) -> Toolchain:
+    """Return the compiler that builds static programs for ``arch`` on this host (or ``host``), or sanitized ones.
 
     Raises ``MissingTool``, with the packages, where compiler, binutils, the static C library or the sanitizer's
     library are not installed.
     """
     prefix = "" if arch == (host or host_arch()) else f"{_TRIPLETS[arch]}-"
+    missing = partial(_missing, arch=arch, host=host, compiler=compiler)
     found: dict[str, str] = {}
-    for tool in ("gcc", "objcopy"):
-        path = shutil.which(f"{prefix}{tool}")
+    for tool in (f"{prefix}gcc" if compiler == "gcc" else compiler, f"{prefix}objcopy"):
+        path = shutil.which(tool)
         if path is None:
-            raise _missing(f"the program {prefix}{tool}", arch, host)
+            raise missing(f"the program {tool}")
         found[tool] = path
-    version = _first_line([found["gcc"], "--version"])
+    cc, objcopy = found.values()
+    flags = (f"--target={_TRIPLETS[arch]}", "-Qunused-arguments") if compiler == "clang" else ()
+    version = _first_line([cc, "--version"])
     if not version:
-        raise _missing(f"a working {found['gcc']} (`--version` failed)", arch, host)
-    libc = Path(_first_line([found["gcc"], "-print-file-name=libc.a"]))
+        raise missing(f"a working {cc} (`--version` failed)")
+    libc = Path(_first_line([cc, *flags, "-print-file-name=libc.a"]))
     if not libc.is_absolute():
-        raise _missing("the static C library libc.a", arch, host)
+        raise missing("the static C library libc.a")
     library = _SANITIZER_LIBRARIES.get(sanitizer)
-    if library and not Path(_first_line([found["gcc"], f"-print-file-name={library}"])).is_absolute():
-        raise _missing(f"gcc's library {library}", arch, host)
-    return Toolchain(
-        arch=arch,
-        cc=found["gcc"],
-        objcopy=found["objcopy"],
-        version=version,
-        identity=f"{arch} {version}; libc.a of {libc.stat().st_size} bytes",
-    )
+    if library and not Path(_first_line([cc, f"-print-file-name={library}"])).is_absolute():
+        raise missing(f"gcc's library {library}")
+    identity = f"{arch} {version}; libc.a of {libc.stat().st_size} bytes"
+    return Toolchain(arch=arch, cc=cc, objcopy=objcopy, version=version, identity=identity, flags=flags)
+
+
+def lane_toolchain(lane: Lane) -> Toolchain:
+    """Return what builds for a lane on this host; raises as ``find_toolchain`` does."""
+    return find_toolchain(lane.arch, compiler=lane.compiler, sanitizer=lane.sanitizer)
 
 
 def find_library(
@@ -154,10 +181,11 @@ def _missing_library(what: str, name: str, packages: str) -> MissingTool:
     )
 
 
-def _missing(what: str, arch: str, host: str | None) -> MissingTool:
-    packages = " ".join(packages_for(arch, host=host))
+def _missing(what: str, *, arch: str, host: str | None, compiler: str) -> MissingTool:
+    packages = " ".join(packages_for(arch, compiler=compiler, host=host))
+    lanes = f"{arch} lanes" if compiler == "gcc" else f"{arch} lanes of {compiler}"
     return MissingTool(
-        f"{what} is not installed, which the {arch} lanes need; install the packages {packages} "
+        f"{what} is not installed, which the {lanes} need; install the packages {packages} "
         f"(as root: apt-get install {packages})"
     )
 
@@ -186,9 +214,34 @@ def find_qemu(arch: str) -> str:
 def runner_command(lane: Lane) -> tuple[str, ...]:
     """Return what stands before a program on the command line to run it in a lane: nothing, or qemu and its model.
 
-    Raises ``MissingTool``.
+    Raises ``MissingTool``, and ``BadInput`` for a model that the emulator does not have.
     """
-    return (find_qemu(lane.arch), "-cpu", lane.cpu) if lane.runner == "qemu" else ()
+    if lane.runner != "qemu":
+        return ()
+    qemu = find_qemu(lane.arch)
+    problem = _model_problem(qemu, lane.cpu)
+    if problem:
+        raise BadInput(f"ci/lanes.toml: [{lane.name}]: cpu has {lane.cpu!r}, {problem}")
+    return (qemu, "-cpu", lane.cpu)
+
+
+@cache
+def _model_problem(qemu: str, cpu: str) -> str:
+    """What an emulator has against a CPU model, with the names that it takes instead; empty where it takes it."""
+    words = _probe([qemu, "-cpu", cpu, os.devnull])[2]
+    if "CPU model" not in words and "Property" not in words:
+        return ""
+    program = Path(qemu).name
+    models, _, flags = _probe([qemu, "-cpu", "help"])[1].partition("Recognized CPUID flags:")
+    models = models.partition("\n\n")[0]
+    known = {word for line in models.splitlines() for word in line.split()[:2]} - set(_HELP_WORDS)
+    problem, wanted = f"which {program} does not know", cpu.partition(",")[0]
+    if "Property" in words:
+        part = words.partition("Property ")[2].partition(" not found")[0].strip("'").rpartition(".")[2]
+        problem, wanted, known = f"but {program} knows no property {part!r} of it", part, set(flags.split())
+    close = nearest(wanted, known)
+    allowed = f"nearest are {', '.join(close)}" if close else f"allowed are {', '.join(sorted(known)[:_MAX_NAMES])}"
+    return f"{problem}; {allowed if known else 'take it away'}; `{program} -cpu help` lists all"
 
 
 def versions(lane: Lane) -> dict[str, str]:
@@ -196,7 +249,7 @@ def versions(lane: Lane) -> dict[str, str]:
 
     Raises ``MissingTool``.
     """
-    found = {"compiler": find_toolchain(lane.arch).version}
+    found = {"compiler": lane_toolchain(lane).version}
     if lane.runner == "qemu":
         found["qemu"] = _first_line([find_qemu(lane.arch), "--version"])
     return found

@@ -24,6 +24,7 @@ __all__ = [
     "Buffer",
     "Edge",
     "Flag",
+    "Mark",
     "OpKind",
     "Results",
     "Status",
@@ -33,6 +34,7 @@ __all__ = [
     "batch_len",
     "class_name",
     "decode_batch",
+    "displacement",
     "encode_batch_into",
     "results_len",
     "view_results",
@@ -65,6 +67,21 @@ class Flag(IntFlag):
     LAST = 2
     OBSERVE_IV = 4
     FEED = 8
+    OVERLAP = 16
+
+
+class Mark(IntFlag):
+    """What generation did with a message: its iv solved for, its context interleaved, one part of it tampered with."""
+
+    SOLVED = 1
+    INTERLEAVED = 2
+    TAG = 4
+    AAD = 8
+    IV = 16
+    DATA = 32
+    AAD_LEN = 64
+    DATA_LEN = 128
+    TAG_LEN = 256
 
 
 class Edge(IntEnum):
@@ -197,7 +214,8 @@ _BATCH_HEADER = struct.Struct("<8sIIQQQQQQ")
 class Batch:
     """Cases of one algorithm: ``cases`` of dtype CASE, ``ops`` of dtype OP, ``blob`` of bytes; ``out_len`` in bytes.
 
-    ``messages`` holds the number of messages of each case (what a comparison counts); it is not on the wire.
+    ``messages`` holds the number of messages of each case (what a comparison counts), ``marks`` what generation did
+    with each message, in the order of their setiv operations (bits of ``Mark``); they are not on the wire.
     """
 
     cases: NDArray[Any]
@@ -205,6 +223,7 @@ class Batch:
     blob: NDArray[np.uint8]
     out_len: int
     messages: NDArray[np.int64]
+    marks: NDArray[np.uint16] | None = None
 
     def __len__(self) -> int:
         return len(self.cases)
@@ -324,6 +343,29 @@ def _check_ops(ops: NDArray[Any], blob_len: int, out_len: int) -> None:
     from_blob = np.where(ops["flags"] & Flag.FEED, 0, ops["in_len"])  # fed data are not in the blob
     _refuse("operation", _beyond(ops["in_off"], from_blob, blob_len), f"reads beyond the blob of {blob_len} bytes")
     _refuse("operation", ops["out_off"] > out_len, f"writes beyond the output section of {out_len} bytes")
+    _check_overlaps(ops)
+
+
+def displacement(value: int) -> int:
+    """The aux1 of an overlapping update as a signed number: bytes from the start of its input to that of its output."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _check_overlaps(ops: NDArray[Any]) -> None:
+    """Input and output of an overlapping update share bytes, and do not begin at the same one."""
+    at = (ops["flags"] & Flag.OVERLAP) != 0
+    some = ops[at]
+    shift, length = some["aux1"].astype(np.int64), some["in_len"]
+    distance = np.where(shift < 0, 0 - some["aux1"], some["aux1"])
+    wrong = np.zeros(len(ops), bool)
+    wrong[at] = (
+        (some["kind"] != OpKind.UPDATE)
+        | ((some["flags"] & (Flag.IN_PLACE | Flag.FEED)) != 0)
+        | (some["aux0"] > 1)
+        | (distance == 0)
+        | (distance >= length)
+    )
+    _refuse("operation", wrong, "overlaps as none can")
 
 
 def count_messages(cases: NDArray[Any], ops: NDArray[Any]) -> NDArray[np.int64]:

@@ -32,7 +32,14 @@ enum {
     CFB_TAIL,
     READS_KEY,
     CTR_IN_PLACE,
-    CTR_TAIL
+    CTR_TAIL,
+    GHASH_3,
+    GHASH_5,
+    CTR_DECRYPT_3,
+    CTR_DECRYPT_IN_PLACE,
+    MAC_2,
+    KEEPS,
+    KEEPS_COUNT
 };
 
 static int planted_setkey(void *ctx, const uint8_t *key, size_t key_len, uint32_t policy)
@@ -146,9 +153,60 @@ __attribute__((used)) static void planted_ctr(const void *ctx, uint8_t *dst, con
     }
 }
 
+/* What only decryption calls: a spoilt answer is refused for its tag. */
+static void ctr_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
+{
+    int spoilt = (HAS(CTR_DECRYPT_3) && len / 16 % 4 == 3) || (HAS(CTR_DECRYPT_IN_PLACE) && src == dst && len >= 32);
+    planted_ctr(ctx, dst, src, len, iv);
+    if (spoilt) {
+        dst[0] ^= 1;
+    }
+}
+
+static void mac_update(const void *ctx, uint8_t *mac, const uint8_t *src, size_t num_blocks)
+{
+    for (size_t i = 0; i < num_blocks; i++) {
+        SUBJECT_PATH("all");
+        add(mac, mac, src + 16 * i, 16);
+        cipher_block(ctx, mac, mac, 0);
+    }
+    if (HAS(MAC_2) && num_blocks == 2) {
+        mac[15] ^= 1;
+    }
+}
+
+/* SP 800-38D, 6.3, bit by bit. */
+static void ghash(const uint8_t *h, uint8_t *y, const uint8_t *src, size_t num_blocks)
+{
+    SUBJECT_PATH("all");
+    for (size_t at = 0; at < num_blocks; at++) {
+        uint8_t v[16], z[16] = {0};
+        add(y, y, src + 16 * at, 16);
+        memcpy(v, h, 16);
+        for (unsigned i = 0; i < 128; i++) {
+            uint8_t low = v[15] & 1, chosen = (uint8_t)(0 - (y[i / 8] >> (7 - i % 8) & 1));
+            for (unsigned j = 0; j < 16; j++) {
+                z[j] ^= v[j] & chosen;
+            }
+            for (unsigned j = 16; j-- > 0;) {
+                v[j] = (uint8_t)(v[j] >> 1 | (j > 0 ? v[j - 1] << 7 : 0));
+            }
+            v[0] ^= (uint8_t)(low * 0xe1);
+        }
+        memcpy(y, z, 16);
+    }
+    if ((HAS(GHASH_3) && num_blocks % 4 == 3) || (HAS(GHASH_5) && num_blocks == 5)) {
+        y[0] ^= 0x80;
+    }
+}
+
+/* What the contract forbids: something that one session leaves and another one finds. */
+static int kept_len, kept_calls;
+
 static void cbc_encrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
 {
     uint8_t chain[16];
+    int spoilt = (HAS(KEEPS) && len == 48 && kept_len == 32) || (HAS(KEEPS_COUNT) && kept_calls == 3);
     SUBJECT_PATH("all");
     memcpy(chain, iv, 16);
     for (size_t at = 0; at < len; at += 16) {
@@ -159,12 +217,17 @@ static void cbc_encrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_
     if (!HAS(CBC_IV_KEPT)) {
         memcpy(iv, chain, 16);
     }
+    if (spoilt && len > 0) {
+        dst[0] ^= 1;
+    }
 }
 
 static void cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
 {
     uint8_t before[16], now[16], plain[16];
     SUBJECT_PATH("all");
+    kept_len = len == 32 ? 32 : kept_len;
+    kept_calls += len == 32;
     memcpy(before, iv, 16);
     for (size_t at = 0; at < len; at += 16) {
         memcpy(now, src + at, 16);
@@ -312,9 +375,11 @@ const struct subject_leaf *GETTER(uint64_t features)
         .ecb = {planted_ecb_slot, ecb_decrypt},
         .cbc = {cbc_encrypt, cbc_decrypt},
         .cfb = {cfb_encrypt, cfb_decrypt},
-        .ctr = {planted_ctr_slot, planted_ctr_slot},
+        .ctr = {planted_ctr_slot, HAS(CTR_DECRYPT_3) || HAS(CTR_DECRYPT_IN_PLACE) ? ctr_decrypt : planted_ctr_slot},
         .xts_encrypt = xts_encrypt,
         .xts_decrypt = xts_decrypt,
+        .mac_update = mac_update,
+        .ghash = ghash,
     };
     (void)features;
     return &leaf;

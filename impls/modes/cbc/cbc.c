@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * CBC, SP 800-38A section 6.2. */
 #include "cbc_chain.h"
+#include "mode_overlap.h"
 
 extern const struct subject_mode subject_mode_cbc;
 
@@ -8,6 +9,9 @@ static int cbc_update(struct subject_message *m, uint8_t *dst, const uint8_t *sr
 {
     const struct subject_leaf *leaf = m->leaf;
     (void)last;
+    if (mode_overlaps(dst, src, len)) {
+        return SUBJECT_OVERLAP;
+    }
     if (len % leaf->block_len != 0) {
         return SUBJECT_BAD_DATA_LEN;
     }

@@ -2,6 +2,7 @@
  * CCM, SP 800-38C section 6 with the formatting of its appendix A: CBC-MAC over the lengths, the associated data and the
  * plaintext, and counter mode over the plaintext and the tag. All lengths are known before the first byte. */
 #include "mode_auth.h"
+#include "mode_overlap.h"
 
 extern const struct subject_mode subject_mode_ccm;
 
@@ -103,6 +104,9 @@ static int ccm_update(struct subject_message *m, uint8_t *dst, const uint8_t *sr
 {
     struct ccm_extra *x = extra_of(m);
     (void)last;
+    if (mode_overlaps(dst, src, len)) {
+        return SUBJECT_OVERLAP;
+    }
     if (x->aad_left > 0) {
         return SUBJECT_BAD_AAD_LEN;
     }

@@ -2,6 +2,7 @@
  * CFB with full-block feedback, SP 800-38A section 6.3 with s = b: C_j = P_j xor E(C_{j-1}), C_0 = IV. While a block is
  * only partly there, its ciphertext gathers in m->iv and the keystream for the rest of it waits in the state. */
 #include "mode.h"
+#include "mode_overlap.h"
 
 extern const struct subject_mode subject_mode_cfb;
 
@@ -61,6 +62,9 @@ static int cfb_update(struct subject_message *m, uint8_t *dst, const uint8_t *sr
     size_t bs = leaf->block_len, left = s->used == 0 ? 0 : bs - s->used;
     subject_crypt_fn *fused = s->decrypting ? leaf->cfb.decrypt : leaf->cfb.encrypt;
     size_t done = len < left ? len : left;
+    if (mode_overlaps(dst, src, len)) {
+        return SUBJECT_OVERLAP;
+    }
     cfb_bytes(m, dst, src, done);
     size_t rest = len - done, whole = rest / bs * bs;
     if (fused != NULL && rest > 0) {

@@ -3,6 +3,7 @@
  * modulo 2^(8 * block_len). The counter moves on when its block is begun, so after a partial block it is already next.
  */
 #include "mode.h"
+#include "mode_overlap.h"
 
 extern const struct subject_mode subject_mode_ctr;
 
@@ -47,6 +48,9 @@ static int ctr_update(struct subject_message *m, uint8_t *dst, const uint8_t *sr
 {
     const struct subject_leaf *leaf = m->leaf;
     size_t bs = leaf->block_len;
+    if (mode_overlaps(dst, src, len)) {
+        return SUBJECT_OVERLAP;
+    }
     size_t spent = mode_spend_keystream(m, dst, src, len);
     dst += spent;
     src += spent;

@@ -2,6 +2,7 @@
  * CBC with ciphertext stealing, variant CS3 of the addendum to SP 800-38A, which is that of RFC 3962: the last two
  * blocks change places whatever the length, except that a single block is plain CBC. */
 #include "cbc_chain.h"
+#include "mode_overlap.h"
 
 extern const struct subject_mode subject_mode_cts_cbc;
 
@@ -49,6 +50,9 @@ static int cts_update(struct subject_message *m, uint8_t *dst, const uint8_t *sr
 {
     const struct subject_leaf *leaf = m->leaf;
     (void)last;
+    if (mode_overlaps(dst, src, len)) {
+        return SUBJECT_OVERLAP;
+    }
     /* A message is one call: `used` remembers that it came. */
     if (m->state->used != 0) {
         return SUBJECT_BAD_ORDER;

@@ -4,6 +4,7 @@
  * In GCM's bit order the first bit of a block is the coefficient of x^0. A block is held as two 64-bit words loaded
  * big-endian, so multiplication by x is a shift to the right, and x^128 = 1 + x + x^2 + x^7 is 0xe1 in the first byte. */
 #include "mode_auth.h"
+#include "mode_overlap.h"
 
 extern const struct subject_mode subject_mode_gcm;
 
@@ -176,6 +177,9 @@ static int gcm_update(struct subject_message *m, uint8_t *dst, const uint8_t *sr
 {
     struct gcm_extra *x = extra_of(m);
     (void)last;
+    if (mode_overlaps(dst, src, len)) {
+        return SUBJECT_OVERLAP;
+    }
     if (!x->data_begun) {
         ghash_pad(m);
         x->data_begun = 1;

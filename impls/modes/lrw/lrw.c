@@ -6,6 +6,7 @@
  * From I to I + 1 the tweak changes by K2 * (I xor (I + 1)), and with k trailing ones in I that is K2 * (2^(k+1) - 1):
  * setkey stores these products. The table holds those that turn up; behind its end the tweak is multiplied anew. */
 #include "mode.h"
+#include "mode_overlap.h"
 
 extern const struct subject_mode subject_mode_lrw;
 
@@ -135,6 +136,9 @@ static int lrw_update(struct subject_message *m, uint8_t *dst, const uint8_t *sr
 {
     const struct subject_leaf *leaf = m->leaf;
     (void)last;
+    if (mode_overlaps(dst, src, len)) {
+        return SUBJECT_OVERLAP;
+    }
     if (len % LRW_BLOCK_LEN != 0) {
         return SUBJECT_BAD_DATA_LEN;
     }

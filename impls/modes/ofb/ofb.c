@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * OFB, SP 800-38A section 6.4: O_j = E(O_{j-1}), O_0 = IV, C_j = P_j xor O_j. Both directions are the same. */
 #include "mode.h"
+#include "mode_overlap.h"
 
 extern const struct subject_mode subject_mode_ofb;
 
@@ -27,6 +28,9 @@ static int ofb_update(struct subject_message *m, uint8_t *dst, const uint8_t *sr
     const struct subject_leaf *leaf = m->leaf;
     size_t bs = leaf->block_len;
     subject_crypt_fn *fused = m->state->decrypting ? leaf->ofb.decrypt : leaf->ofb.encrypt;
+    if (mode_overlaps(dst, src, len)) {
+        return SUBJECT_OVERLAP;
+    }
     size_t done = mode_spend_keystream(m, dst, src, len);
     size_t rest = len - done, whole = rest / bs * bs;
     if (fused != NULL && rest > 0) {

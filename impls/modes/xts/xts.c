@@ -16,7 +16,7 @@ static void double_tweak(uint8_t *tweak)
 static int xts_update(struct subject_message *m, uint8_t *dst, const uint8_t *src, size_t len, int last)
 {
     subject_xts_fn *fused = m->state->decrypting ? m->leaf->xts_decrypt : m->leaf->xts_encrypt;
-    int status = xts_admit(m, len);
+    int status = xts_admit(m, dst, src, len);
     (void)last;
     if (status != SUBJECT_OK) {
         return status;

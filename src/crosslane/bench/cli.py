@@ -17,17 +17,19 @@ import click
 from crosslane.bench.counting import Counts, count
 from crosslane.bench.jobs import DEFAULT_SIZES, Job, choose_cells, plan_jobs, with_base
 from crosslane.bench.marks import load_marks, marks_table
-from crosslane.bench.measure import CLOCKS, Measurement, Settings, measure, pick_cpu
+from crosslane.bench.measure import CLOCKS, Measurement, Settings, measure_all, pick_cpu
 from crosslane.bench.peers import LIBRARIES, is_plain_c, load_assembly, require_libraries, with_libraries
 from crosslane.bench.plot import curves_of, draw
 from crosslane.bench.report import conditions, processor_name, to_json, write_text
 from crosslane.bench.tables import (
+    MIN_SLOPE_SIZES,
+    Noisy,
     counts_table,
     noisy_figures,
+    noisy_slopes,
     peers_table,
     slope_table,
     speed_table,
-    title,
     vs_tables,
 )
 from crosslane.bench.tcrypt import jobs_for, load_layouts, tcrypt_tables
@@ -47,6 +49,8 @@ _STATUS_NOISY = 3
 _MAX_NOISY_SHOWN = 5
 _LEAST_ROUNDS = 30
 _PEER_SIZES = (8192,)
+# Whole runs of every implementation, so that time over them is a line.
+_SLOPE_SIZES = tuple(range(1024, 8193, 1024))
 
 
 @dataclass
@@ -113,23 +117,25 @@ def _implementations(registry: Registry, lane: Lane) -> list[Implementation]:
     return [item for item in registry.implementations if item.isa in ("any", lane.arch)]
 
 
+def _say(line: str) -> None:
+    click.echo(line, err=True)
+
+
 def _measure_all(registry: Registry, jobs: Sequence[Job], run: _Run, show: Callable[[Measurement], str]) -> None:
-    """Measure native jobs and count the others, telling each as it is done: ``show`` gives a job's own table or ''."""
+    """Measure native jobs in turns and count the others: ``show`` gives a job's own table or ''."""
+    programs = {job.lane: build_bench(registry, job.lane, _implementations(registry, job.lane)) for job in jobs}
+    native = [(programs[job.lane], job) for job in jobs if job.lane.runner == "native"]
+    run.results += measure_all(native, run.settings, _say)
+    for text in filter(None, map(show, run.results)):
+        click.echo(f"{text}\n")
     for job in jobs:
-        program = build_bench(registry, job.lane, _implementations(registry, job.lane))
-        if job.lane.runner == "native":
-            found = measure(program, job, run.settings)
-            run.results.append(found)
-            text = show(found)
-        else:
+        if job.lane.runner != "native":
             plugin = build_plugin(registry.root)
-            run.counts.append(count(program, runner_command(job.lane), plugin, job, run.settings))
-            text = counts_table(run.counts[-1])
-        if text:
-            click.echo(f"{text}\n")
+            run.counts.append(count(programs[job.lane], runner_command(job.lane), plugin, job, run.settings))
+            click.echo(f"{counts_table(run.counts[-1])}\n")
 
 
-def _finish(run: _Run, options: dict[str, Any], *, ratios_only: bool) -> int:
+def _finish(run: _Run, options: dict[str, Any], *, noisy: Sequence[Noisy]) -> int:
     """Write files, say how it was measured and whether it is worth anything; returns the exit status."""
     if options["marks"]:
         click.echo(f"{marks_table(load_marks(), run.results, run.counts)}\n")
@@ -142,7 +148,6 @@ def _finish(run: _Run, options: dict[str, Any], *, ratios_only: bool) -> int:
         write_text(options["plot_file"], draw(processor_name(), unit, curves))
     if run.results:
         click.echo(conditions(run.results, run.settings))
-    noisy = noisy_figures(run.results, run.settings.max_noise, ratios_only=ratios_only)
     for item in noisy[:_MAX_NOISY_SHOWN]:
         click.echo(
             f"too noisy to conclude: {item.label}: {item.found.value:.3f}, 95 % interval {item.found.low:.3f} to "
@@ -193,11 +198,12 @@ def _bench(options: dict[str, Any]) -> int:
         raise BadInput("--slope, --vs and --tcrypt are three ways to print; give one of them")
     if number is not None:
         return _bench_tcrypt(options, number)
-    run = _Run(_settings(options, DEFAULT_SIZES))
-    if slope and len(run.settings.sizes) < 2:
-        raise BadInput("--slope fits a line and needs two sizes or more; give more --size options, or none")
+    run = _Run(_settings(options, _SLOPE_SIZES if slope else DEFAULT_SIZES))
+    if slope and len(run.settings.sizes) < MIN_SLOPE_SIZES:
+        raise BadInput("--slope fits a line and needs three sizes or more; give more --size options, or none")
     registry = load_registry(data_root())
     jobs = plan_jobs(registry, choose_cells(registry, options["cells"]), key_lens=options["key_lens"])
+    _require_time(jobs, "--slope" if slope else "--vs" if base is not None else "")
     if base is not None:
         jobs = with_base(registry, jobs, base)
     if slope or base is not None:
@@ -207,7 +213,23 @@ def _bench(options: dict[str, Any]) -> int:
             click.echo(f"{table(run.results, run.settings.max_noise)}\n")
     else:
         _measure_all(registry, jobs, run, lambda found: speed_table(found, run.settings.max_noise))
-    return _finish(run, options, ratios_only=base is not None)
+    limit = run.settings.max_noise
+    noisy = noisy_slopes(run.results, limit) if slope else _noisy(run, ratios_only=base is not None)
+    return _finish(run, options, noisy=noisy)
+
+
+def _noisy(run: _Run, *, ratios_only: bool) -> list[Noisy]:
+    return noisy_figures(run.results, run.settings.max_noise, ratios_only=ratios_only)
+
+
+def _require_time(jobs: Sequence[Job], option: str) -> None:
+    """Raise ``BadInput`` where a layout of times was asked for and a chosen lane only counts instructions."""
+    for job in jobs:
+        if option and job.lane.runner != "native":
+            raise BadInput(
+                f"{option} prints times, but in {job.lane.name} instructions are counted; choose cells of a native "
+                f"lane, or leave {option} out"
+            )
 
 
 def _bench_tcrypt(options: dict[str, Any], number: int) -> int:
@@ -225,12 +247,12 @@ def _bench_tcrypt(options: dict[str, Any], number: int) -> int:
     jobs = jobs_for(layout, plan_jobs(registry, native, key_lens=layout.key_lens if native else ()))
     _measure_all(registry, jobs, run, lambda _found: "")
     click.echo(f"{tcrypt_tables(layout, run.results)}\n")
-    return _finish(run, options, ratios_only=False)
+    return _finish(run, options, noisy=_noisy(run, ratios_only=False))
 
 
 def _native_lane(registry: Registry) -> Lane:
     for lane in registry.lanes:
-        if lane.runner == "native" and not lane.sanitized and lane.arch == host_arch():
+        if lane.runner == "native" and lane.usual and lane.arch == host_arch():
             return lane
     raise BadInput(f"ci/lanes.toml has no native lane for {host_arch()}, where time can be measured; add one")
 
@@ -260,9 +282,7 @@ def _bench_peers(options: dict[str, Any]) -> int:
     if not jobs:
         raise BadInput("none of the chosen cells is ecb, cbc or ctr in the native lane, which the libraries offer")
     program = build_bench(registry, lane, _implementations(registry, lane), peers=True)
-    for job in jobs:
-        click.echo(f"measuring {title(job)}", err=True)
-        run.results.append(measure(program, job, run.settings))
+    run.results += measure_all([(program, job) for job in jobs], run.settings, _say)
     names = [library.name for library in LIBRARIES]
     facts = load_assembly()
 
@@ -270,4 +290,4 @@ def _bench_peers(options: dict[str, Any]) -> int:
         return not run.settings.peer_hardware and is_plain_c(facts, job, library)
 
     click.echo(f"{peers_table(run.results, names, run.settings.max_noise, is_plain)}\n")
-    return _finish(run, options, ratios_only=True)
+    return _finish(run, options, noisy=_noisy(run, ratios_only=True))

@@ -114,7 +114,8 @@ def choose_cells(registry: Registry, patterns: Sequence[str], *, host: str | Non
 
     Time is what most people ask for: a pattern takes the cells that run natively, and those under qemu only where it
     names their lane or where nothing native fits. Without a pattern all native cells are taken. Libraries are left to
-    ``bench peers``. Raises ``BadInput``, with the nearest names, for a pattern that fits none.
+    ``bench peers``. Raises ``BadInput``, with the nearest names, for a pattern that fits none, and for a lane
+    with a sanitizer.
     """
     libraries = {provider.name for provider in registry.providers}
     known = [cell for cell in cells(registry, host) if cell.driver not in libraries]
@@ -122,8 +123,13 @@ def choose_cells(registry: Registry, patterns: Sequence[str], *, host: str | Non
     chosen: set[Cell] = set()
     for pattern in patterns or ("*",):
         fitting = select_cells(known, [pattern])
-        native = [cell for cell in fitting if lanes[cell.lane].runner == "native" and not lanes[cell.lane].sanitized]
+        native = [cell for cell in fitting if lanes[cell.lane].runner == "native" and lanes[cell.lane].usual]
         chosen.update(fitting if not native or _names_lane(pattern, fitting) else native)
+    for name in sorted({cell.lane for cell in chosen}):
+        if lanes[name].sanitized:
+            raise BadInput(
+                f"{name} is a lane with a sanitizer, whose code is not what users run; choose cells of another lane"
+            )
     return [cell for cell in known if cell in chosen]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,10 +14,22 @@ from crosslane.bench.jobs import Job, hidden_bits, real_len
 from crosslane.bench.stats import Estimate, estimate, ratio
 from crosslane.errors import BadInput, HarnessFault
 
-__all__ = ["CLOCKS", "Clock", "Measurement", "Series", "Settings", "arguments", "measure", "pick_cpu", "read_answers"]
+__all__ = [
+    "CLOCKS",
+    "Clock",
+    "Measurement",
+    "Series",
+    "Settings",
+    "arguments",
+    "measure",
+    "measure_all",
+    "pick_cpu",
+    "read_answers",
+]
 
 CLOCKS = ("auto", "perf", "tsc", "none")
 _AGAIN_FACTOR = 4
+_NUM_TURNS = 6
 _CLOCK_TEXTS = {
     "perf": "core cycles of the processor's counter (perf_event)",
     "tsc": "time-stamp counter cycles (a constant rate, not the core's momentary one)",
@@ -29,6 +42,7 @@ class Settings:
     """How to measure. ``sample_us`` is the length of a sample in microseconds, ``rounds`` how many each subject gets.
 
     ``cpu`` is the one that the process is pinned to, ``max_noise`` the widest half interval that concludes (0.03: 3 %).
+    ``turn_s`` is the least time in seconds from one turn of all jobs to the next.
     """
 
     sizes: tuple[int, ...]
@@ -38,6 +52,7 @@ class Settings:
     clock: str = "auto"
     max_noise: float = 0.03
     peer_hardware: bool = False
+    turn_s: float = 0.2
 
 
 @dataclass(frozen=True)
@@ -241,14 +256,56 @@ def _noisy_sizes(found: Measurement, limit: float) -> list[int]:
 
 
 def measure(program: Path, job: Job, settings: Settings) -> Measurement:
-    """Measure a job; sizes that are too noisy are measured anew with four times the rounds, once.
+    """Measure one job; see ``measure_all``."""
+    return measure_all([(program, job)], settings)[0]
 
-    Raises ``BadInput`` for an unusable clock or CPU, ``HarnessFault`` where the program fails.
+
+def measure_all(
+    tasks: Sequence[tuple[Path, Job]], settings: Settings, say: Callable[[str], None] = lambda _: None
+) -> list[Measurement]:
+    """Measure jobs, each with its program; sizes that are too noisy are measured anew with four times the rounds, once.
+
+    The samples of every figure are spread over several turns of all jobs, so that an episode in which the machine is
+    slow hits some samples of many figures, where it widens intervals, and not all samples of one, where it would look
+    like the truth. ``say`` is told each turn. Raises ``BadInput`` for an unusable clock or CPU, ``HarnessFault`` where
+    a program fails.
     """
-    found = _run(program, job, settings, settings.sizes)
-    noisy = _noisy_sizes(found, settings.max_noise)
-    if not noisy:
-        return found
-    again = _run(program, job, replace(settings, rounds=_AGAIN_FACTOR * settings.rounds), noisy)
+    found = _in_turns([(program, job, settings.sizes) for program, job in tasks], settings, say)
+    noisy = [_noisy_sizes(item, settings.max_noise) for item in found]
+    again = [(program, job, sizes) for (program, job), sizes in zip(tasks, noisy, strict=True) if sizes]
+    longer = iter(_in_turns(again, replace(settings, rounds=_AGAIN_FACTOR * settings.rounds), say))
+    return [_replaced(item, next(longer)) if sizes else item for item, sizes in zip(found, noisy, strict=True)]
+
+
+def _replaced(found: Measurement, again: Measurement) -> Measurement:
     merged = {key: again.series.get(key, series) for key, series in found.series.items()}
     return replace(found, series=merged, retaken=found.retaken + again.retaken)
+
+
+def _in_turns(
+    tasks: Sequence[tuple[Path, Job, Sequence[int]]], settings: Settings, say: Callable[[str], None]
+) -> list[Measurement]:
+    """Measure jobs at their sizes, all in each turn."""
+    part = replace(settings, rounds=-(-settings.rounds // _NUM_TURNS))
+    found: list[list[Measurement]] = [[] for _ in tasks]
+    for turn in range(_NUM_TURNS if tasks else 0):
+        say(f"measuring {len(tasks)} {'job' if len(tasks) == 1 else 'jobs'}, turn {turn + 1} of {_NUM_TURNS}")
+        started = time.monotonic()
+        for measured, (program, job, sizes) in zip(found, tasks, strict=True):
+            measured.append(_run(program, job, part, sizes))
+        if turn + 1 < _NUM_TURNS:
+            time.sleep(max(0.0, started + settings.turn_s - time.monotonic()))
+    return [_joined(turns) for turns in found]
+
+
+def _joined(turns: Sequence[Measurement]) -> Measurement:
+    """One measurement of all turns: samples one after the other, what was absent once is absent."""
+    first = turns[0]
+    absent = {name: reason for turn in turns for name, reason in turn.absent.items()}
+    series = {}
+    for key, one in first.series.items():
+        parts = [turn.series[key] for turn in turns if key in turn.series]
+        ns = tuple(value for part in parts for value in part.ns)
+        cycles = tuple(value for part in parts for value in part.cycles)
+        series[key] = Series(real=one.real, ns=ns, cycles=cycles)
+    return replace(first, series=series, absent=absent, retaken=sum(turn.retaken for turn in turns))

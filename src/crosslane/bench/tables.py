@@ -12,11 +12,13 @@ from crosslane.bench.measure import Measurement
 from crosslane.bench.stats import Estimate, Line, estimate, fit_line, ratio
 
 __all__ = [
+    "MIN_SLOPE_SIZES",
     "Noisy",
     "counts_table",
     "grid",
     "mib_per_s",
     "noisy_figures",
+    "noisy_slopes",
     "peers_table",
     "slope_of",
     "slope_table",
@@ -25,6 +27,8 @@ __all__ = [
     "vs_tables",
 ]
 
+MIN_SLOPE_SIZES = 3
+"""Two points lie on any line."""
 _MIB = float(1 << 20)
 _ABSENT = "-"
 
@@ -89,15 +93,31 @@ def speed_table(found: Measurement, limit: float) -> str:
 
 
 def slope_of(found: Measurement, name: str) -> tuple[Estimate, Line]:
-    """Return ns a byte as the slope of time over size, with its interval over rounds, and the line of the medians.
+    """Return ns a byte as the slope of time over size, with its interval, and the line of the medians.
 
-    As libgcrypt's bench-slope does it: what every message costs whatever its length drops out of the slope.
+    As libgcrypt's bench-slope does it: what every message costs whatever its length drops out of the slope. The
+    interval is that over rounds or that of the fit, whichever reaches farther: where time is no line over size, none is
+    shown to be its slope.
     """
     series = [found.series[name, size] for size in found.sizes(name)]
     xs = [float(item.real) for item in series]
     rounds = min(len(item.ns) for item in series)
     slopes = [fit_line(xs, [item.ns[i] for item in series]).slope for i in range(rounds)]
-    return estimate(slopes), fit_line(xs, [estimate(item.ns).value for item in series])
+    line = fit_line(xs, [estimate(item.ns).value for item in series])
+    slope = estimate(slopes)
+    low, high = min(slope.low, slope.value - line.slope_error), max(slope.high, slope.value + line.slope_error)
+    return Estimate(slope.value, low, high), line
+
+
+def noisy_slopes(results: Sequence[Measurement], limit: float) -> list[Noisy]:
+    """Return the slopes that nothing may be concluded from, widest interval first."""
+    slopes = [
+        Noisy(f"{title(found.job)}, {subject.name}, slope, ns/byte", slope_of(found, subject.name)[0])
+        for found in results
+        for subject in found.job.subjects
+        if len(found.sizes(subject.name)) >= MIN_SLOPE_SIZES
+    ]
+    return sorted((item for item in slopes if item.found.noise > limit), key=lambda item: -item.found.noise)
 
 
 def slope_table(results: Sequence[Measurement], limit: float) -> str:
@@ -105,7 +125,7 @@ def slope_table(results: Sequence[Measurement], limit: float) -> str:
     blocks: dict[tuple[str, str, int], list[list[str]]] = {}
     for found in results:
         for subject in found.job.subjects:
-            if len(found.sizes(subject.name)) < 2:
+            if len(found.sizes(subject.name)) < MIN_SLOPE_SIZES:
                 continue
             slope, line = slope_of(found, subject.name)
             cycles = f"{slope.value * found.clock.cycles_per_us / 1000:.3f}" if found.clock.name != "none" else _ABSENT

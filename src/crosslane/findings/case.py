@@ -11,7 +11,7 @@ import numpy as np
 from crosslane.generate import output_lens
 from crosslane.wire import CASE, OP, Batch, Edge, Flag, OpKind
 
-__all__ = ["Case", "Operation", "Place", "batch_of", "case_of"]
+__all__ = ["Case", "Operation", "Place", "batch_of", "case_of", "whole_batch"]
 
 _NO_FLAG = Flag(0)
 
@@ -34,7 +34,8 @@ class Operation:
     """One operation of a session with the bytes it takes.
 
     ``fed_len`` is the length in bytes of what a fed operation takes from an earlier output, then ``data`` is empty.
-    ``aux`` are the two numbers of the wire format: lengths of the whole message, or repeats. ``out_len`` is in bytes.
+    ``aux`` are the two numbers of the wire format: lengths of the whole message, or repeats and, where input and output
+    overlap, the displacement. ``out_len`` is in bytes.
     """
 
     kind: OpKind
@@ -54,6 +55,11 @@ class Operation:
         return bool(self.flags.value & 1)  # Flag.IN_PLACE; millions of candidates are looked at
 
     @property
+    def overlapping(self) -> bool:
+        """Whether input and output share bytes but do not begin together: a call to be refused."""
+        return bool(self.flags.value & 16)  # Flag.OVERLAP
+
+    @property
     def in_len(self) -> int:
         """Bytes that the operation takes."""
         return self.fed_len or len(self.data)
@@ -61,7 +67,10 @@ class Operation:
 
 @dataclass(frozen=True)
 class Case:
-    """One session of an algorithm. ``policy`` is a bit set, ``tag_len`` is in bytes."""
+    """One session of an algorithm. ``policy`` is a bit set, ``tag_len`` is in bytes.
+
+    ``neighbours`` are the sessions, none with neighbours of its own, that run before it in the same process.
+    """
 
     algorithm: str
     operations: tuple[Operation, ...]
@@ -69,6 +78,12 @@ class Case:
     policy: int = 0
     tag_len: int = 0
     ctx_edge: Edge = Edge.MIDDLE
+    neighbours: tuple[Case, ...] = ()
+
+    @property
+    def sessions(self) -> tuple[Case, ...]:
+        """The neighbours and then the case itself, each by itself."""
+        return (*self.neighbours, replace(self, neighbours=())) if self.neighbours else (self,)
 
     @property
     def num_messages(self) -> int:
@@ -113,8 +128,13 @@ def _operation(batch: Batch, at: int, out_len: int) -> Operation:
     )
 
 
+def whole_batch(case: Case) -> Batch:
+    """A batch of a case behind its neighbours: it is the last one."""
+    return batch_of(case.sessions)
+
+
 def batch_of(cases: Sequence[Case]) -> Batch:
-    """A batch of these cases in their order, which must be of one algorithm."""
+    """A batch of these cases in their order, which must be of one algorithm, without their neighbours."""
     records = np.zeros(len(cases), CASE)
     rows: list[tuple[int, ...]] = []
     blob, out_len = bytearray(), 0

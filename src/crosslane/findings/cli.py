@@ -15,7 +15,7 @@ import click
 from crosslane.data import data_root
 from crosslane.describe import session_lines
 from crosslane.errors import BadInput, CrosslaneError
-from crosslane.findings.case import batch_of
+from crosslane.findings.case import whole_batch
 from crosslane.findings.deviations import Deviation, add_deviation, default_file, parse_date
 from crosslane.findings.export import testmgr_text, wycheproof_text
 from crosslane.findings.formats import case_to_json
@@ -104,7 +104,9 @@ def show_command(name: str, form: str, folder: Path) -> None:
         export = wycheproof_text if form == "wycheproof" else testmgr_text
         click.echo(export(registry, kept.record, kept.case), nl=False)
     else:
-        click.echo(record_text(kept.record) + "\n".join(session_lines(batch_of([kept.case]), 0)))
+        batch = whole_batch(kept.case)
+        lines = [line for number in range(len(batch)) for line in session_lines(batch, number)]
+        click.echo(record_text(kept.record) + "\n".join(lines))
 
 
 @findings_command.command("accept")

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 from crosslane import wire
 from crosslane.errors import BadInput, HarnessFault
-from crosslane.findings.case import Case, Operation, Place, batch_of, case_of
+from crosslane.findings.case import Case, Operation, Place, case_of, whole_batch
 from crosslane.names import parse_algorithm
 from crosslane.wire import NUM_SLOTS, Edge, Flag, OpKind
 
@@ -23,10 +24,11 @@ CASE_VERSION = 1
 _MAGIC = b"XLCASE01"
 _POLICIES = ("degenerate", "weak_subkey")
 _EDGES = {"end": Edge.END, "start": Edge.START, "middle": Edge.MIDDLE}
-_FLAGS = {"in_place": Flag.IN_PLACE, "last": Flag.LAST, "observe_iv": Flag.OBSERVE_IV, "feed": Flag.FEED}
+_FLAGS = {flag.name.lower(): flag for flag in Flag if flag.name}
 _PLACE = re.compile(r"(end|start|middle)\+(0|[1-9]|[1-5][0-9]|6[0-3])")
 _KINDS = {kind.name.lower(): kind for kind in OpKind}
-_CASE_KEYS = ("version", "algorithm", "direction", "policy", "tag_len", "ctx", "operations")
+_SESSION_KEYS = ("direction", "policy", "tag_len", "ctx", "operations")
+_CASE_KEYS = ("version", "algorithm", *_SESSION_KEYS)
 _NUMBERS = {
     "slot": (0, NUM_SLOTS - 1),
     "from_slot": (0, NUM_SLOTS - 1),
@@ -60,20 +62,27 @@ def _operation_fields(item: Operation) -> dict[str, Any]:
     return fields | {name: value for name, value in numbers.items() if value}
 
 
-def case_to_json(case: Case) -> str:
-    """The canonical text of a case: one operation a line, keys in a fixed order, a newline at the end."""
+def _session_text(case: Case, indent: str) -> str:
+    """The members of a session's object behind the ones that name it, one operation a line."""
     head = {
-        "version": CASE_VERSION,
-        "algorithm": case.algorithm,
         "direction": "decrypt" if case.decrypting else "encrypt",
         "policy": [name for bit, name in enumerate(_POLICIES) if case.policy >> bit & 1],
         "tag_len": case.tag_len,
         "ctx": "end" if case.ctx_edge == Edge.END else "middle",
     }
-    lines = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in head.items()]
-    operations = [f"  {json.dumps(_operation_fields(item))}" for item in case.operations]
-    body = ",\n".join(operations)
-    return "{\n" + "\n".join(lines) + '\n "operations": [\n' + body + "\n ]\n}\n"
+    lines = [f"{indent}{json.dumps(name)}: {json.dumps(value)}," for name, value in head.items()]
+    operations = [f"{indent} {json.dumps(_operation_fields(item))}" for item in case.operations]
+    return "\n".join(lines) + f'\n{indent}"operations": [\n' + ",\n".join(operations) + f"\n{indent}]\n"
+
+
+def case_to_json(case: Case) -> str:
+    """The canonical text of a case: one operation a line, keys in a fixed order, a newline at the end."""
+    head = {"version": CASE_VERSION, "algorithm": case.algorithm}
+    lines = [f" {json.dumps(name)}: {json.dumps(value)},\n" for name, value in head.items()]
+    before = ",\n".join(f"  {{\n{_session_text(item, '   ')}  }}" for item in case.neighbours)
+    if before:
+        lines.append(f' "neighbours": [\n{before}\n ],\n')
+    return "{\n" + "".join(lines) + _session_text(case, " ") + "}\n"
 
 
 class _Reader:
@@ -157,16 +166,30 @@ def case_from_json(text: str, where: str) -> Case:
         value = json.loads(text)
     except ValueError as error:
         raise reader.fail(f"is no JSON ({error})") from None
-    fields = reader.only(value, _CASE_KEYS, "the case")
+    fields = reader.only(value, (*_CASE_KEYS, "neighbours"), "the case")
     for key in _CASE_KEYS:
         if key not in fields:
             raise reader.fail(f"the case lacks the key {key!r}")
     reader.number(fields["version"], CASE_VERSION, CASE_VERSION, "version")
-    if not isinstance(fields["algorithm"], str) or not isinstance(fields["operations"], list):
-        raise reader.fail("algorithm is no string or operations is no list")
+    if not isinstance(fields["algorithm"], str) or not isinstance(fields.get("neighbours", []), list):
+        raise reader.fail("algorithm is no string or neighbours is no list")
+    algorithm = str(parse_algorithm(fields["algorithm"]))
+    neighbours = [
+        _read_session(reader, reader.only(item, _SESSION_KEYS, f"neighbour {number}"), algorithm)
+        for number, item in enumerate(fields.get("neighbours", []))
+    ]
+    return replace(_read_session(reader, fields, algorithm), neighbours=tuple(neighbours))
+
+
+def _read_session(reader: _Reader, fields: dict[str, Any], algorithm: str) -> Case:
+    for key in _SESSION_KEYS:
+        if key not in fields:
+            raise reader.fail(f"a neighbour lacks the key {key!r}")
+    if not isinstance(fields["operations"], list):
+        raise reader.fail("operations is no list")
     policies = reader.words(fields["policy"], _POLICIES, "policy")
     return Case(
-        algorithm=str(parse_algorithm(fields["algorithm"])),
+        algorithm=algorithm,
         operations=tuple(_read_operation(reader, i, item) for i, item in enumerate(fields["operations"])),
         decrypting=reader.one_of(fields["direction"], ("encrypt", "decrypt"), "direction") == "decrypt",
         policy=sum(1 << _POLICIES.index(word) for word in policies),
@@ -177,7 +200,7 @@ def case_from_json(text: str, where: str) -> Case:
 
 def case_to_bytes(case: Case) -> bytes:
     """The binary twin of ``case_to_json``."""
-    batch, name = batch_of([case]), case.algorithm.encode()
+    batch, name = whole_batch(case), case.algorithm.encode()
     encoded = bytearray(wire.batch_len(batch))
     wire.encode_batch_into(batch, memoryview(encoded))
     return _MAGIC + bytes([len(name)]) + name + encoded
@@ -191,9 +214,13 @@ def case_from_bytes(data: bytes, where: str) -> Case:
     try:
         algorithm = str(parse_algorithm(data[9 : 9 + name_len].decode()))
         batch = wire.decode_batch(data[9 + name_len :])
-        if len(batch) != 1 or int(batch.cases["first_op"][0]) != 0 or int(batch.cases["num_ops"][0]) != len(batch.ops):
-            raise BadInput(f"{where}: holds another number of cases than one; restore the file")
-        case = case_of(batch, 0, algorithm)
+        counts = batch.cases["num_ops"].astype(int)
+        if not len(batch) or int(counts.sum()) != len(batch.ops) or batch.cases["first_op"].tolist() != [
+            int(counts[:index].sum()) for index in range(len(batch))
+        ]:  # fmt: skip
+            raise BadInput(f"{where}: its cases are not one behind the other; restore the file")
+        *neighbours, last = [case_of(batch, index, algorithm) for index in range(len(batch))]
+        case = replace(last, neighbours=tuple(neighbours))
     except (HarnessFault, UnicodeDecodeError) as error:
         raise BadInput(f"{where}: {error}; restore the file") from None
     if case_to_bytes(case) != data:

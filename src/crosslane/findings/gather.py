@@ -10,14 +10,16 @@ import numpy as np
 
 from crosslane.compare import Departure, compare
 from crosslane.execute import Station, execute_alone
-from crosslane.findings.case import Case, batch_of, case_of
-from crosslane.findings.classify import Classified, classify, same_face, without
-from crosslane.findings.judge import Judge
-from crosslane.findings.shrink import ends_process, same_symptom, shrink
-from crosslane.findings.steps import measure
+from crosslane.findings.case import Case, case_of, whole_batch
+from crosslane.findings.classify import Classified, classify, same_face
+from crosslane.findings.fresh import FreshJudge
+from crosslane.findings.judge import Judge, Tries
+from crosslane.findings.probes import depends_on_state, depends_on_tweak, holds_refusal
+from crosslane.findings.shrink import ends_process, kind_of_answer, same_symptom, shrink
+from crosslane.findings.size import measure
+from crosslane.findings.without import without
 from crosslane.generate import select_cases
 from crosslane.manifest import Manifest
-from crosslane.seal import finished_batch
 from crosslane.wire import Batch, Symptom, Watch
 
 __all__ = ["Fault", "Raw", "Suspect", "faults_of", "first_departure", "raw_departures", "replays"]
@@ -38,12 +40,20 @@ _ORDER = (
 
 @dataclass(frozen=True)
 class Suspect:
-    """One cell under investigation: its subject, the oracle, the manifest; ``arch`` names registers."""
+    """One cell under investigation: its subject, the oracle, the manifest; ``arch`` names registers.
+
+    ``bounded`` is whether the manifest keeps to the domain of a provider.
+    """
 
     manifest: Manifest
     oracle: Station
     subject: Station
     arch: str
+    bounded: bool = False
+
+    def judge(self) -> Judge:
+        """A judge of this cell, to be used as a context manager."""
+        return Judge(self.manifest, self.oracle, self.subject, bounded=self.bounded)
 
 
 @dataclass(frozen=True)
@@ -74,7 +84,7 @@ class Fault:
 
 def raw_departures(judge: Judge, number: int, count: int) -> list[Raw]:
     """Departures of batch ``number`` among its first ``count`` cases, as far as processes can be spent on them."""
-    batch = finished_batch(judge.manifest, number, judge.encrypt)
+    batch = judge.generated(number)
     algorithm = judge.manifest.algorithm
     found: list[Raw] = []
     begin = 0
@@ -104,14 +114,15 @@ def _rank(raw: Raw) -> tuple[object, ...]:
 
 def replays(station: Station, case: Case, expected: Station, count: int) -> list[Departure | None]:
     """What a sealed case comes to, alone in a fresh process, so many times."""
-    batch = batch_of([case])
+    batch = whole_batch(case)
     return [first_departure(batch, station, expected) for _ in range(count)]
 
 
 def first_departure(batch: Batch, subject: Station, oracle: Station, *, watch: Watch = Watch.ALL) -> Departure | None:
-    """The departure of the only case of a batch in a fresh process."""
-    found = compare(batch, execute_alone(oracle, batch, watch=Watch(0)), execute_alone(subject, batch, watch=watch))
-    return found.departures[0] if found.departures else None
+    """The departure of the last case of a batch in a fresh process, whose results are locked while a call runs."""
+    expected = execute_alone(oracle, batch, watch=Watch(0))
+    found = compare(batch, expected, execute_alone(subject, batch, watch=watch, strict=True), limit=len(batch) + 1)
+    return next((item for item in found.departures if item.case == len(batch) - 1), None)
 
 
 def faults_of(judge: Judge, suspect: Suspect, raws: Sequence[Raw], known: Sequence[Fault] = ()) -> list[Fault]:
@@ -133,23 +144,26 @@ def faults_of(judge: Judge, suspect: Suspect, raws: Sequence[Raw], known: Sequen
         raw, left = left[0], left[1:]
         sealed = judge.sealed([raw.case])[0]
         (again,) = replays(suspect.subject, sealed, suspect.oracle, 1)
-        if again is None or again.key != raw.departure.key:
-            key = raw.departure.key
-            passed_over[key] = passed_over.get(key, 0) + 1
-            if passed_over[key] >= _PATIENCE:
-                left = [item for item in left if item.departure.key != key]
-            continue
-        met = [fault.departure for fault in faults]
-        fault = _one_fault(judge, suspect, replace(raw, departure=again), met)
-        if any(_same_class(fault, other) for other in faults):
-            key = fault.departure.key
-            passed_over[key] = passed_over.get(key, 0) + 1
-            if passed_over[key] >= _PATIENCE:
-                left = [item for item in left if item.departure.key != key]
+        found: Fault | None = None
+        if again is not None and again.key == raw.departure.key:
+            met = [item.departure for item in faults]
+            found = _one_fault(judge, suspect, replace(raw, departure=again), met)
+        if found is None or any(_same_class(found, other) for other in faults):
+            kind = _kind(raw.departure)
+            passed_over[kind] = passed_over.get(kind, 0) + 1
+            if passed_over[kind] >= _PATIENCE:
+                left = [item for item in left if _kind(item.departure) != kind]
         else:
-            faults.append(fault)
-        left = sorted(_others(judge, fault, left), key=_rank)
+            faults.append(found)
+        if found is None:
+            continue
+        left = sorted(_others(judge, found, left), key=_rank)
     return faults
+
+
+def _kind(departure: Departure) -> tuple[object, ...]:
+    """What departures share that are passed over together; a refused tag is a wrong one."""
+    return ("output", kind_of_answer(departure)) if departure.symptom is Symptom.OUTPUT else departure.key
 
 
 def _same_class(one: Fault, other: Fault) -> bool:
@@ -178,26 +192,24 @@ def _one_fault(judge: Judge, suspect: Suspect, raw: Raw, met: Sequence[Departure
     found = shrink(judge, raw.case, raw.departure, accept)
     sealed = judge.sealed([found.case])[0]
     again = replays(suspect.subject, sealed, suspect.oracle, _REPLAYS)
+    asked: Tries = judge
     if not all(item is not None and accept(item) for item in again):
-        # It needed the candidates before it: the case as it came is the one that repeats.
+        # It needed the candidates before it: none may be before another.
+        asked = fresh = FreshJudge(judge, suspect.subject)
+        found = shrink(fresh, raw.case, raw.departure, accept)
+        sealed = fresh.sealed(found.case)
+        again = replays(suspect.subject, sealed, suspect.oracle, _REPLAYS)
+    if not all(item is not None and accept(item) for item in again):
         sealed = judge.sealed([raw.case])[0]
         return Fault(sealed, raw.departure, Classified((), "unshrunk"), raw.name, found.num_tried, shrunk=False)
-    dirty = _depends_on_state(suspect, sealed, again)
-    classified = classify(judge, found.case, found.departure, arch=suspect.arch, registers=registers, dirty=dirty)
+    clean = first_departure(whole_batch(sealed), suspect.subject, suspect.oracle, watch=Watch.ALL & ~Watch.REGISTERS)
+    seen = [
+        *(["dirty_state"] if depends_on_state(again, clean) else []),
+        *(["tweak"] if depends_on_tweak(asked, found.case, found.departure) else []),
+        *(["refused"] if holds_refusal(judge, sealed, found.departure) else []),
+    ]
+    classified = classify(asked, found.case, found.departure, arch=suspect.arch, registers=registers, seen=seen)
     return Fault(sealed, again[0] or found.departure, classified, raw.name, found.num_tried)
-
-
-def _depends_on_state(suspect: Suspect, case: Case, again: Sequence[Departure | None]) -> bool:
-    """Whether a departure that is always the same is another one where nothing is done to the registers before calls."""
-    first = again[0]
-    if first is None or first.symptom is Symptom.ABI or any(_seen(item) != _seen(first) for item in again):
-        return False
-    clean = first_departure(batch_of([case]), suspect.subject, suspect.oracle, watch=Watch.ALL & ~Watch.REGISTERS)
-    return _seen(clean) != _seen(first)
-
-
-def _seen(departure: Departure | None) -> tuple[object, ...]:
-    return (*departure.key, departure.op, departure.buffer, departure.got) if departure else ()
 
 
 def _others(judge: Judge, fault: Fault, left: Sequence[Raw]) -> Iterable[Raw]:

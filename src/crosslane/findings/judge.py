@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -19,10 +20,12 @@ from crosslane.client import SharedMemory
 from crosslane.compare import Departure, compare
 from crosslane.execute import CAPACITY, Executor, Station
 from crosslane.findings.case import Case, Operation, batch_of
+from crosslane.findings.domain import may_be_tried
 from crosslane.manifest import Manifest
-from crosslane.wire import Batch, Flag, OpKind, Results, Verdict, Watch
+from crosslane.seal import finished_batch
+from crosslane.wire import Batch, Flag, OpKind, Results, Status, Verdict, Watch, displacement
 
-__all__ = ["Judge", "normalised"]
+__all__ = ["Judge", "Tries", "normalised"]
 
 _MOST_CASES = 512
 _MOST_BYTES = 4 << 20
@@ -46,7 +49,8 @@ def normalised(case: Case, manifest: Manifest) -> Case:
             wrong = (item.data + bytes(case.tag_len))[: case.tag_len] if case.decrypting else b""
             made[at] = replace(item, data=wrong, out_len=0 if case.decrypting else case.tag_len)
         elif item.kind is OpKind.UPDATE and not announced:
-            made[at] = replace(item, flags=item.flags & ~Flag.OBSERVE_IV, out_len=_out_len(item, manifest))
+            plain = _overlap_fitted(item)
+            made[at] = replace(plain, flags=plain.flags & ~Flag.OBSERVE_IV, out_len=_out_len(item, manifest))
     return case.with_operations(made)
 
 
@@ -56,7 +60,9 @@ def _out_len(item: Operation, manifest: Manifest) -> int:
 
 def _finish_message(made: list[Operation], first: int, end: int, manifest: Manifest) -> None:
     """Set what the message at ``first`` announces and what its pieces say of themselves."""
-    updates = [i for i in range(first, end) if made[i].kind is OpKind.UPDATE]
+    for i in range(first, end):
+        made[i] = _overlap_fitted(made[i])
+    updates = [i for i in range(first, end) if made[i].kind is OpKind.UPDATE and not made[i].overlapping]
     aad_len = sum(made[i].in_len for i in range(first, end) if made[i].kind is OpKind.AAD)
     made[first] = replace(made[first], aux=(aad_len, sum(made[i].in_len for i in updates)))
     done = 0
@@ -69,6 +75,19 @@ def _finish_message(made: list[Operation], first: int, end: int, manifest: Manif
         made[i] = replace(made[i], flags=flags, out_len=_out_len(made[i], manifest) + more)
 
 
+def _overlap_fitted(item: Operation) -> Operation:
+    """Buffers that no longer overlap at their displacement come nearer; those too short to overlap lie apart."""
+    if not item.overlapping:
+        return item
+    shift = displacement(item.aux[1])
+    if item.in_len < 2:
+        return replace(item, flags=item.flags & ~Flag.OVERLAP, aux=(item.aux[0], 0))
+    if abs(shift) < item.in_len:
+        return item
+    nearer = item.in_len - 1 if shift > 0 else 1 - item.in_len
+    return replace(item, aux=(item.aux[0], nearer % (1 << 64)))
+
+
 @dataclass(frozen=True)
 class _Answer:
     """Departures of the first ``num_judged`` cases; None for one that agrees."""
@@ -77,14 +96,52 @@ class _Answer:
     num_judged: int
 
 
+class Tries(Protocol):
+    """Something that cases can be tried with."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the cases are of."""
+
+    @property
+    def num_tried(self) -> int:
+        """Candidates run so far."""
+
+    def may_be_tried(self, case: Case) -> bool:
+        """Whether the subject promises anything about a case."""
+
+    def all(self, cases: Sequence[Case]) -> list[Departure | None]:
+        """The departure of each case."""
+
+    def first(
+        self,
+        cases: Iterable[Case],
+        accept: Callable[[Departure], bool],
+        *,
+        careful: bool = False,
+        rejected: set[Case] | None = None,
+    ) -> tuple[Case, Departure] | None:
+        """The first case, in order, whose departure is accepted."""
+
+
 class Judge:
     """An oracle and a subject that live as long as cases are tried. Use as a context manager."""
 
-    def __init__(self, manifest: Manifest, oracle: Station, subject: Station, *, watch: Watch = Watch.ALL) -> None:
-        """Nothing is started before the first case."""
+    def __init__(
+        self,
+        manifest: Manifest,
+        oracle: Station,
+        subject: Station,
+        *,
+        bounded: bool = False,
+        watch: Watch = Watch.ALL,
+    ) -> None:
+        """Nothing is started before the first case. ``bounded``: the manifest keeps to a provider's domain."""
         self.manifest = manifest
+        self._bounded = bounded
         self._memory = SharedMemory("crosslane-batch", CAPACITY, sealed=True)
         self._oracle = Executor(oracle, self._memory, watch=Watch(0))
+        self._blocks = Executor(oracle.blocks, self._memory, watch=Watch(0))
         self._subject = Executor(subject, self._memory, watch=watch)
         self.num_tried = 0
 
@@ -95,14 +152,22 @@ class Judge:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._oracle.release()
+        self._blocks.release()
         self._subject.release()
         self._memory.close()
 
     def encrypt(self, batch: Batch) -> Results:
         """The oracle's answer to a batch; a view until the next call."""
+        return self._asked(self._oracle, batch)
+
+    def generated(self, number: int) -> Batch:
+        """Batch ``number`` of the manifest, ready to run."""
+        return finished_batch(self.manifest, number, self.encrypt, partial(self._asked, self._blocks))
+
+    def _asked(self, executor: Executor, batch: Batch) -> Results:
         wire.encode_batch_into(batch, self._memory.view)
-        self._oracle.start(batch, len(batch))
-        return self._oracle.finish()
+        executor.start(batch, len(batch))
+        return executor.finish()
 
     def compare(self, batch: Batch, count: int) -> tuple[Departure, ...]:
         """All departures among the first ``count`` cases of a whole batch, in order."""
@@ -113,18 +178,20 @@ class Judge:
         return tuple(item for item in found.departures if item.case < count)
 
     def sealed(self, cases: Sequence[Case]) -> list[Case]:
-        """The cases as they run: authentic ciphertext where an AEAD decrypts."""
+        """The cases as they run: authentic ciphertext where an AEAD decrypts; what is refused stays as it is."""
         wanted = [i for i, case in enumerate(cases) if self.manifest.is_aead and case.decrypting]
         done = list(cases)
         if not wanted:
             return done
         plain = [_encrypting(cases[i]) for i in wanted]
-        out = self.encrypt(batch_of(plain)).out.tobytes()
+        answered = self.encrypt(batch_of(plain))
+        out, statuses = answered.out.tobytes(), iter(answered.statuses.tolist())
         at = 0
         for i, item in zip(wanted, plain, strict=True):
             pieces = []
             for operation, original in zip(item.operations, cases[i].operations, strict=True):
-                pieces.append(_with_answer(original, out[at : at + operation.out_len]))
+                answer = out[at : at + operation.out_len]
+                pieces.append(_with_answer(original, answer) if next(statuses) == Status.OK else original)
                 at += operation.out_len
             done[i] = cases[i].with_operations(pieces)
         return done
@@ -139,7 +206,7 @@ class Judge:
         )
         plain = self.sealed([blank])[0]
         clear = blank.with_operations(
-            replace(item, data=other.data) if item.kind is OpKind.UPDATE else item
+            replace(item, data=other.data) if item.kind is OpKind.UPDATE and not item.overlapping else item
             for item, other in zip(blank.operations, plain.operations, strict=True)
         )
         true = self.sealed([clear])[0]
@@ -170,15 +237,21 @@ class Judge:
         """The departure of one case, if it departs."""
         return self.judge([case]).departures[0]
 
+    def may_be_tried(self, case: Case) -> bool:
+        """Whether a case in its normal form is one that the subject promises anything about."""
+        return may_be_tried(case, self.manifest, bounded=self._bounded)
+
     def all(self, cases: Sequence[Case]) -> list[Departure | None]:
-        """The departure of each case, however many end their process."""
+        """The departure of each case, however many end their process; None where a case may not be tried."""
+        asked = [i for i, case in enumerate(cases) if self.may_be_tried(case)]
         found: list[Departure | None] = []
-        while len(found) < len(cases):
-            answer = self.judge(cases[len(found) : len(found) + _MOST_CASES])
+        while len(found) < len(asked):
+            answer = self.judge([cases[i] for i in asked[len(found) : len(found) + _MOST_CASES]])
             if not answer.num_judged:
                 break
             found += answer.departures[: answer.num_judged]
-        return found + [None] * (len(cases) - len(found))
+        by_case = dict(zip(asked, found, strict=False))
+        return [by_case.get(i) for i in range(len(cases))]
 
     def first(
         self,
@@ -244,7 +317,7 @@ def _encrypting(case: Case) -> Case:
 
 def _with_answer(item: Operation, answer: bytes) -> Operation:
     """An operation of a decrypting session, given what the encrypting one answered."""
-    if item.kind is OpKind.UPDATE:
+    if item.kind is OpKind.UPDATE and not item.overlapping:
         return replace(item, data=answer[: len(item.data)])
     if item.kind is OpKind.TAG:
         return replace(item, data=_xor(answer, item.data))

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -15,9 +14,10 @@ from crosslane.data import shown
 from crosslane.describe import departure_text
 from crosslane.directed import vector_batch
 from crosslane.errors import HarnessFault
-from crosslane.execute import execute_alone
-from crosslane.findings.case import Case, batch_of, case_of
+from crosslane.findings.answers import JudgeName, expected_of, published
+from crosslane.findings.case import Case, case_of, whole_batch
 from crosslane.findings.classify import Classified
+from crosslane.findings.company import fault_in_company
 from crosslane.findings.deviations import Deviation
 from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_departures, replays
 from crosslane.findings.judge import Judge
@@ -30,9 +30,8 @@ from crosslane.model import Implementation, Lane, Provider, Registry
 from crosslane.plan import AlgorithmPlan, CellPlan, RunPlan
 from crosslane.records import AlgorithmResult, CellResult, Finding
 from crosslane.registry import implementation_named, mode_named
-from crosslane.seal import finished_batch
-from crosslane.toolchain import find_toolchain
-from crosslane.wire import Buffer, Symptom, Verdict, Watch
+from crosslane.toolchain import lane_toolchain
+from crosslane.wire import Buffer, Symptom, Verdict
 
 __all__ = ["Keeper", "KeptRun", "ingredients", "kept_lines", "subject_of"]
 
@@ -58,7 +57,7 @@ class _Found:
     """A fault with what it was judged by; ``text`` says what departed where the fault's own departure does not."""
 
     fault: Fault
-    judge: Literal["generic", "vector", "reference"] = "generic"
+    judge: JudgeName = "generic"
     state: State = "open"
     text: str = ""
 
@@ -73,7 +72,7 @@ def subject_of(registry: Registry, driver: str) -> Implementation | Provider:
 
 def ingredients(registry: Registry, driver: str, mode: str, lane: Lane) -> Ingredients:
     """What a reproducer for a lane is made of."""
-    toolchain = find_toolchain(lane.arch)
+    toolchain = lane_toolchain(lane)
     return Ingredients(registry.root, mode_named(registry, mode), subject_of(registry, driver), lane, toolchain)
 
 
@@ -125,9 +124,9 @@ class Keeper:
         return KeptRun(tuple(sightings), tuple(failed))
 
     def _faults(self, plan: AlgorithmPlan, place: CellPlan, cell: CellResult) -> Iterable[_Found]:
-        suspect = Suspect(plan.manifest, plan.oracle, place.station, place.arch)
+        suspect = Suspect(plan.manifest, plan.oracle, place.station, place.arch, plan.bounded)
         known = self._known.setdefault((place.cell.driver, str(plan.algorithm)), [])
-        with Judge(plan.manifest, plan.oracle, place.station) as judge:
+        with suspect.judge() as judge:
             raws = [*self._raw(judge, place, cell), *_vector_raws(judge, plan, cell)]
             faults = faults_of(judge, suspect, raws, known)
             known += [fault for fault in faults if fault not in known]
@@ -157,9 +156,9 @@ class Keeper:
         symptom = fault.departure.symptom
         name = symptom.name.lower() if symptom is not Symptom.NONE else fault.departure.verdict.name.lower()
         key = Key(driver, str(plan.algorithm), name, fault.classified.text)
-        batch = batch_of([fault.case])
-        text = found.text or departure_text(batch, fault.departure, place.arch)
-        expected = execute_alone(plan.oracle, batch, watch=Watch(0))
+        batch = whole_batch(fault.case)
+        text = found.text or departure_text(batch, replace(fault.departure, case=len(batch) - 1), place.arch)
+        expected = expected_of(plan, fault.case, found.judge, fault.name)
         made_of = ingredients(self._registry, place.cell.driver, plan.algorithm.mode, lane)
         state = "accepted" if key.id in self._accepted and found.state == "open" else found.state
         record = Record(
@@ -203,11 +202,16 @@ def _vector_raws(judge: Judge, plan: AlgorithmPlan, cell: CellResult) -> list[Ra
 
 
 def _as_it_came(judge: Judge, plan: AlgorithmPlan, suspect: Suspect, finding: Finding) -> Iterable[_Found]:
-    """A departure that cannot be shrunk: one that needs its neighbours, repeats at times, or has another judge."""
+    """A departure that needs its neighbours, repeats at times, or has another judge than generic."""
+    if finding.repeats == "in_batch":
+        fault = _in_company(judge, plan, suspect, finding)
+        if fault is not None:
+            yield _Found(fault)
+            return
     case, by = _case_named(judge, plan, finding)
     if case is None:
         return
-    judged_by: Literal["generic", "vector", "reference"] = "generic"
+    judged_by: JudgeName = "generic"
     word, state, rate = "neighbours", "open", 0.0
     departure = _told(finding)
     if finding.repeats == "alone" and suspect.oracle == suspect.subject:
@@ -223,18 +227,34 @@ def _as_it_came(judge: Judge, plan: AlgorithmPlan, suspect: Suspect, finding: Fi
     yield _Found(fault, judged_by, "flaky" if state == "flaky" else "open", finding.text)
 
 
+def _in_company(judge: Judge, plan: AlgorithmPlan, suspect: Suspect, finding: Finding) -> Fault | None:
+    """The fault behind a departure that a run saw only behind other sessions of its batch."""
+
+    def wanted(departure: Departure) -> bool:
+        return (departure.verdict.name.lower(), departure.symptom.name.lower()) == (finding.verdict, finding.symptom)
+
+    name = finding.case_id
+    if ":" not in name:
+        case_id = parse_case_id(name)
+        batch = judge.generated(case_id.batch)
+        return fault_in_company(judge, suspect, batch, case_id.index, wanted=wanted, name=name)
+    for long in (False, True):
+        directed = vector_batch(plan.vectors, plan.manifest, bounded=plan.bounded, long=long)
+        if name in directed.names:
+            index = directed.names.index(name)
+            return fault_in_company(judge, suspect, directed.batch, index, wanted=wanted, name=name)
+    return None
+
+
 def _case_named(judge: Judge, plan: AlgorithmPlan, finding: Finding) -> tuple[Case | None, str]:
     """The case of a finding, sealed, and what kind it is."""
     algorithm = plan.manifest.algorithm
     if ":" not in finding.case_id:
         case_id = parse_case_id(finding.case_id)
-        batch = finished_batch(plan.manifest, case_id.batch, judge.encrypt)
+        batch = judge.generated(case_id.batch)
         return case_of(select_cases(batch, np.array([case_id.index])), 0, algorithm), "case"
-    for long in (False, True):
-        directed = vector_batch(plan.vectors, plan.manifest, bounded=plan.bounded, long=long)
-        if finding.case_id in directed.names:
-            return case_of(directed.batch, directed.names.index(finding.case_id), algorithm), "vector"
-    return None, ""
+    directed = published(plan, finding.case_id)
+    return (case_of(directed.batch, 0, algorithm), "vector") if directed is not None else (None, "")
 
 
 def _told(finding: Finding) -> Departure:

@@ -20,7 +20,6 @@ from crosslane.errors import CrosslaneError
 from crosslane.findings.case import Case
 from crosslane.findings.formats import case_to_json
 from crosslane.findings.gather import Fault, Suspect, faults_of, raw_departures
-from crosslane.findings.judge import Judge
 from crosslane.findings.record import Key
 from crosslane.isa import host_arch
 from crosslane.manifest import Manifest
@@ -29,7 +28,7 @@ from crosslane.plan import CellPlan, Selection, make_plans, manifest_of
 from crosslane.registry import load_registry
 from crosslane.wire import Symptom
 
-__all__ = ["Measured", "main", "measure_folder"]
+__all__ = ["Measured", "main", "measure_cell", "measure_folder", "report"]
 
 _SESSIONS = 512
 
@@ -52,9 +51,9 @@ def _key(driver: str, algorithm: Algorithm, fault: Fault) -> Key:
     return Key(driver, str(algorithm), name.lower(), fault.classified.text)
 
 
-def _measure_cell(cell: CellPlan, suspect: Suspect, seed: str, num_batches: int) -> Measured:
+def measure_cell(cell: CellPlan, suspect: Suspect, seed: str, num_batches: int) -> Measured:
     """Collect departures until there are some, then tell their faults apart; only the latter is timed."""
-    with Judge(suspect.manifest, suspect.oracle, suspect.subject) as judge:
+    with suspect.judge() as judge:
         raws = [item for number in range(num_batches) for item in raw_departures(judge, number, _SESSIONS)]
         begun = time.monotonic()
         faults = faults_of(judge, suspect, raws)
@@ -88,10 +87,10 @@ def measure_folder(
         for cell in plan.cells:
             for seed, manifest in manifests:
                 suspect = Suspect(manifest, plan.oracle, cell.station, cell.arch)
-                yield _measure_cell(cell, suspect, seed, num_batches)
+                yield measure_cell(cell, suspect, seed, num_batches)
 
 
-def _report(found: Sequence[Measured], say: Callable[[str], None]) -> bool:
+def report(found: Sequence[Measured], say: Callable[[str], None]) -> bool:
     """Say the numbers; returns whether each implementation came to the same findings with every seed."""
     stable = True
     slowest: dict[str, float] = {}
@@ -130,7 +129,7 @@ def main(folder: Path, seeds: int, lanes: tuple[str, ...], cases: bool) -> None:
     if cases:
         for case in dict.fromkeys(case for item in found for case in item.cases):
             click.echo(case_to_json(case))
-    sys.exit(0 if _report(found, click.echo) else 1)
+    sys.exit(0 if report(found, click.echo) else 1)
 
 
 if __name__ == "__main__":

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosslane.describe import departure_text, session_lines
+from crosslane.describe import session_lines
 from crosslane.errors import BadInput, CrosslaneError, HarnessFault, MissingTool
 from crosslane.execute import execute_unless_declined
-from crosslane.findings.case import batch_of
+from crosslane.findings.answers import seen_again
+from crosslane.findings.case import whole_batch
 from crosslane.findings.gather import first_departure
 from crosslane.findings.keep import ingredients
 from crosslane.findings.record import Record, State
@@ -24,8 +25,9 @@ from crosslane.isa import host_arch
 from crosslane.lanes import lanes_for_host
 from crosslane.model import Lane, Registry
 from crosslane.names import parse_cell
-from crosslane.plan import AlgorithmPlan, Counts, RunPlan, Selection, make_plans
+from crosslane.plan import AlgorithmPlan, Counts, Selection, make_plans
 from crosslane.toolchain import runner_command
+from crosslane.vectors import all_vectors
 from crosslane.wire import Watch
 
 __all__ = ["Answer", "Retest", "debug", "replay_finding", "retest", "retest_all"]
@@ -65,7 +67,7 @@ def _lanes(registry: Registry, kept: Kept, lanes: Sequence[str]) -> tuple[str, .
     return usable
 
 
-def _plans(registry: Registry, kept: Kept, lanes: Sequence[str]) -> RunPlan:
+def _plan(registry: Registry, kept: Kept, lanes: Sequence[str]) -> AlgorithmPlan:
     """The finding's cells; raises BadInput where its subject is not there or no longer builds."""
     key = kept.record.key
     chosen = _lanes(registry, kept, lanes)
@@ -75,52 +77,42 @@ def _plans(registry: Registry, kept: Kept, lanes: Sequence[str]) -> RunPlan:
         raise BadInput(
             f"finding {key.id} is of {driver}, which is not there any more: restore its folder, or give {folders}"
         )
+    selection = Selection((f"{key.algorithm}/{key.implementation}",), chosen)
+    vectors = all_vectors(registry)[0] if kept.record.judge == "vector" else ()
     try:
-        return make_plans(registry, Selection((f"{key.algorithm}/{key.implementation}",), chosen), counts=Counts())
+        run = make_plans(registry, selection, counts=Counts(), vectors=vectors)
     except BadInput as error:
         raise BadInput(f"finding {key.id}: its subject no longer builds or is no cell: {error}") from None
-
-
-def _algorithm_plan(run: RunPlan, kept: Kept) -> AlgorithmPlan:
-    return next(plan for plan in run.algorithms if str(plan.algorithm) == kept.record.key.algorithm)
+    return next(plan for plan in run.algorithms if str(plan.algorithm) == key.algorithm)
 
 
 def replay_finding(registry: Registry, kept: Kept, lanes: Sequence[str]) -> tuple[list[str], Iterator[Answer]]:
-    """The session's lines, and its answers to come, one for each lane."""
-    run = _plans(registry, kept, lanes)
-    batch = batch_of([kept.case])
-    return [f"{kept.record.key.algorithm}", *session_lines(batch, 0)], _answers(run, kept)
+    """The session's lines, those of its neighbours first, and its answers to come, one for each lane."""
+    plan = _plan(registry, kept, lanes)
+    batch = whole_batch(kept.case)
+    lines = [line for number in range(len(batch)) for line in session_lines(batch, number)]
+    return [kept.record.key.algorithm, *lines], _answers(plan, kept)
 
 
-def _answers(run: RunPlan, kept: Kept) -> Iterator[Answer]:
-    plan = _algorithm_plan(run, kept)
-    batch = batch_of([kept.case])
+def _answers(plan: AlgorithmPlan, kept: Kept) -> Iterator[Answer]:
+    batch = whole_batch(kept.case)
     for cell in plan.cells:
         if execute_unless_declined(cell.station, batch, watch=Watch(0)) is None:
             yield Answer(str(cell.cell), agreed=True, text="declined: the CPU of this lane lacks what it needs")
             continue
-        found = first_departure(batch, cell.station, plan.oracle)
-        text = departure_text(batch, found, cell.arch) if found is not None else ""
-        yield Answer(str(cell.cell), agreed=found is None, text=text)
+        text = seen_again(plan, cell, kept.case, kept.record.judge, kept.record.from_case)
+        yield Answer(str(cell.cell), agreed=not text, text=text)
 
 
 def retest(registry: Registry, store: Store, kept: Kept, lanes: Sequence[str], *, revision: str) -> Retest:
-    """Run a finding's case alone ten times in each of its lanes, and keep what it came to.
+    """Run a finding's case, behind its neighbours, ten times in each of its lanes, and keep what it came to.
 
     It is open (or accepted) where it always departs in some lane, fixed where it never does, flaky in between. Raises
-    BadInput where its subject no longer builds, or where it cannot be judged by the generic implementation.
+    BadInput where its subject no longer builds.
     """
-    if kept.record.judge != "generic" or kept.record.key.fault_class == "neighbours":
-        raise BadInput(
-            f"finding {kept.record.id} cannot be run alone against the generic implementation: run `crosslane check "
-            f"--cell '{kept.record.key.algorithm}/{kept.record.key.implementation}'` to see whether it is still there"
-        )
-    run = _plans(registry, kept, lanes)
-    plan = _algorithm_plan(run, kept)
-    batch = batch_of([kept.case])
-    counts = [
-        sum(first_departure(batch, cell.station, plan.oracle) is not None for _ in range(_RUNS)) for cell in plan.cells
-    ]
+    plan = _plan(registry, kept, lanes)
+    judge, name = kept.record.judge, kept.record.from_case
+    counts = [sum(bool(seen_again(plan, cell, kept.case, judge, name)) for _ in range(_RUNS)) for cell in plan.cells]
     most = max(counts)
     before = kept.record.state
     state: State = "fixed" if most == 0 else "flaky" if most < _RUNS else "accepted" if before == "accepted" else "open"
@@ -153,10 +145,10 @@ def debug(registry: Registry, kept: Kept, lanes: Sequence[str]) -> int:
         build_repro(made_of, source, program)
     except BadInput as error:
         raise BadInput(f"finding {key.id}: its subject no longer builds: {error}") from None
-    batch = batch_of([kept.case])
-    plan = _algorithm_plan(_plans(registry, kept, [lane.name]), kept)
+    batch = whole_batch(kept.case)
+    plan = _plan(registry, kept, [lane.name])
     found = first_departure(batch, plan.cells[0].station, plan.oracle)
-    op = found.op if found is not None else len(kept.case.operations) - 1
+    op = int(batch.cases["first_op"][-1]) + (found.op if found is not None else len(kept.case.operations) - 1)
     return _start_debugger(lane, program, op)
 
 

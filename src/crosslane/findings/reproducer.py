@@ -18,7 +18,7 @@ from crosslane import wire
 from crosslane.compare import Departure
 from crosslane.describe import session_lines
 from crosslane.errors import BadInput, HarnessFault
-from crosslane.findings.case import Case, batch_of
+from crosslane.findings.case import Case, whole_batch
 from crosslane.findings.record import Key
 from crosslane.isa import ALL_ARCHES, feature_flags
 from crosslane.model import Implementation, Lane, Mode, Provider
@@ -78,8 +78,9 @@ def build_command(made_of: Ingredients, source: Path, program: Path) -> list[str
     code = [path for path in subject.sources if path.suffix in (".c", ".S")]
     libraries = [f"-l{name}" for name in subject.libraries] if isinstance(subject, Provider) else ["-static"]
     return [
-        made_of.toolchain.cc, "-std=c11", "-g", lane.opt, "-w", "-fno-pie", "-no-pie", "-fno-stack-protector",
-        *feature_flags(lane.arch, features), *defines, *(f"-I{folder}" for folder in dict.fromkeys(includes)),
+        *made_of.toolchain.command, "-std=c11", "-g", lane.opt, *(["-flto"] if lane.lto else []), "-w", "-fno-pie",
+        "-no-pie", "-fstack-protector-strong" if lane.protector else "-fno-stack-protector",
+        *feature_flags(lane.arch, features, lane.floor), *defines, *(f"-I{f}" for f in dict.fromkeys(includes)),
         "-o", str(program), str(source), *map(str, parts), *map(str, sorted(made_of.mode.folder.glob("*.c"))),
         *map(str, code), *libraries,
     ]  # fmt: skip
@@ -146,10 +147,10 @@ def repro_text(
     made_of: Ingredients, key: Key, case: Case, departure: Departure, *, expected: Results, text: str
 ) -> str:
     """The source of the reproducer of a sealed case; ``expected`` is the oracle's answer to it alone."""
-    batch = batch_of([case])
+    batch = whole_batch(case)
     encoded = bytearray(wire.batch_len(batch))
     wire.encode_batch_into(batch, memoryview(encoded))
-    session = "\n".join(f" *   {line}" for line in session_lines(batch, 0))
+    session = "\n".join(f" *   {line}" for number in range(len(batch)) for line in session_lines(batch, number))
     given = ", CROSSLANE names a checkout of the suite" + (
         "" if getattr(made_of.subject, "origin", "own") == "own" else ", SUBJECT the folder given with --impls"
     )
@@ -207,6 +208,7 @@ extern const struct subject_mode subject_mode_@MODE@;
 @DECLARE@
 
 uint64_t num_calls;
+static uint64_t current; /* the session that runs */
 volatile uintptr_t repro_targets[4]; /* where a debugger stops: the subject's functions that this case calls */
 
 _Noreturn void shim_fail(const char *sentence)
@@ -222,7 +224,7 @@ _Noreturn void shim_end_after_departure(void)
         "writes beyond", "does not keep registers", "changes an input", "changes a context"};
     static const char *const buffers[] = {"an address", "key", "iv given", "input", "output", "iv", "associated data",
         "tag", "context", "second context", "results", "batch"};
-    const uint8_t *r = batch.case_results;
+    const uint8_t *r = batch.case_results + 32 * current;
     printf("expected: the operation keeps to its buffers and registers and comes back\\n");
     printf("got: operation %u: %s; %s, offset %lld; signal %u; registers %#llx (bits as in protocol.md)\\n",
            (unsigned)load_le32(r + 4), symptoms[r[1] <= 8 ? r[1] : 0], buffers[r[2] <= 11 ? r[2] : 0],
@@ -276,8 +278,10 @@ int main(void)
     results = calloc(1, batch_results_len());
     batch_bind_results(results, batch_results_len());
     repro_begin();
-    if (session_run_case(0)) {
-        shim_end_after_departure();
+    for (current = 0; current < batch.num_cases; current++) {
+        if (session_run_case(current)) {
+            shim_end_after_departure();
+        }
     }
     int departs = differ("statuses of the operations:", expected_statuses, batch.statuses, batch.num_ops);
     departs |= differ("outputs:", expected_out, batch.out, batch.out_len);
@@ -298,6 +302,6 @@ def gdb_script(program: Path, op: int, *, port: int | None) -> str:
         "set pagination off\nset confirm off\nhandle SIGALRM SIGVTALRM SIGPROF nostop noprint pass\n"
         + begin
         + "set $i = 0\nwhile $i < 4\n  if repro_targets[$i] != 0\n"
-        + f"    break *repro_targets[$i] if batch.results[16] == {op & 255}\n"
+        + f"    break *repro_targets[$i] if *(unsigned long long *)(batch.results + 16) == {op}\n"
         + "  end\n  set $i = $i + 1\nend\ncontinue\nbacktrace\n"
     )

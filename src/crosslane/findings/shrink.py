@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from crosslane.compare import Departure
 from crosslane.findings.case import Case
-from crosslane.findings.judge import Judge, normalised
-from crosslane.findings.steps import STEPS, measure
-from crosslane.wire import Buffer, Symptom, Verdict
+from crosslane.findings.judge import Tries, normalised
+from crosslane.findings.size import measure
+from crosslane.findings.steps import STEPS, Step
+from crosslane.wire import Buffer, Status, Symptom, Verdict
 
-__all__ = ["Shrunk", "ends_process", "same_symptom", "shrink"]
+__all__ = ["Shrunk", "ends_process", "kind_of_answer", "same_symptom", "shrink"]
 
 Accept = Callable[[Departure], bool]
 
@@ -42,12 +43,14 @@ def same_symptom(wanted: Departure, *, registers: int = 0) -> Accept:
     needed = registers or wanted.registers
 
     def accept(found: Departure) -> bool:
-        if (found.verdict, found.symptom, found.signal) != (wanted.verdict, wanted.symptom, wanted.signal):
+        if (found.symptom, found.signal) != (wanted.symptom, wanted.signal):
+            return False
+        if wanted.symptom is Symptom.OUTPUT:
+            return kind_of_answer(found) == kind_of_answer(wanted)
+        if found.verdict != wanted.verdict:
             return False
         if wanted.symptom is Symptom.ABI:
             return found.registers & needed == needed
-        if wanted.symptom is Symptom.OUTPUT:  # a refusal is no wrong answer, and the other way round
-            return (not found.buffer) == (not wanted.buffer)
         if wanted.symptom in (Symptom.NONE, Symptom.IV):
             return True
         buffers = {found.buffer, wanted.buffer}
@@ -56,6 +59,16 @@ def same_symptom(wanted: Departure, *, registers: int = 0) -> Accept:
         return len(buffers) == 1 and (found.offset < 0) == (wanted.offset < 0)
 
     return accept
+
+
+def kind_of_answer(departure: Departure) -> str:
+    """A wrong answer, a legal input refused or an illegal one accepted: none of them is another.
+
+    A true tag that is refused is a wrong answer: what the subject computed is another tag.
+    """
+    if departure.buffer or departure.got == bytes([Status.BAD_TAG]):
+        return "answer"
+    return "refuses" if departure.verdict is Verdict.REJECT else "accepts"
 
 
 class _Budget:
@@ -70,7 +83,9 @@ class _Budget:
         return self._accept(departure)
 
 
-def shrink(judge: Judge, case: Case, departure: Departure, accept: Accept | None = None) -> Shrunk:
+def shrink(
+    judge: Tries, case: Case, departure: Departure, accept: Accept | None = None, *, steps: Sequence[Step] = STEPS
+) -> Shrunk:
     """Shrink an unsealed case that departs as ``departure``; goes through all steps until none helps any more."""
     budget = _Budget(accept or same_symptom(departure))
     before = judge.num_tried
@@ -78,7 +93,7 @@ def shrink(judge: Judge, case: Case, departure: Departure, accept: Accept | None
     progress = True
     while progress:
         progress = False
-        for step in STEPS:
+        for step in steps:
             while budget.num_hung < _MOST_HANGS:
                 candidates = _smaller(step(case, judge.manifest), case, judge, rejected)
                 found = judge.first(candidates, budget, careful=ends_process(departure), rejected=rejected)
@@ -89,12 +104,12 @@ def shrink(judge: Judge, case: Case, departure: Departure, accept: Accept | None
     return Shrunk(case, departure, judge.num_tried - before)
 
 
-def _smaller(candidates: Iterator[Case], case: Case, judge: Judge, rejected: set[Case]) -> Iterator[Case]:
+def _smaller(candidates: Iterator[Case], case: Case, judge: Tries, rejected: set[Case]) -> Iterator[Case]:
     """Just the candidates that are smaller, in their canonical form, none twice."""
     size = measure(case)
     seen: set[Case] = set()
     for candidate in candidates:
         made = normalised(candidate, judge.manifest)
-        if made not in seen and made not in rejected and measure(made) < size:
+        if made not in seen and made not in rejected and measure(made) < size and judge.may_be_tried(made):
             seen.add(made)
             yield made

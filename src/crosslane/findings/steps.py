@@ -10,9 +10,8 @@ from crosslane.findings.case import Case, Operation, Place
 from crosslane.manifest import Manifest
 from crosslane.wire import Edge, Flag, OpKind
 
-__all__ = ["STEPS", "Measure", "is_counter", "measure", "segments", "with_counter"]
+__all__ = ["STEPS", "Step", "is_counter", "segments", "with_counter"]
 
-Measure = tuple[object, ...]
 Step = Callable[[Case, Manifest], Iterator[Case]]
 
 _DATA = (OpKind.UPDATE, OpKind.AAD)
@@ -22,37 +21,6 @@ _MOST_BYTES_ONE_BY_ONE = 512
 _MOST_BEFORE = 9
 """Counters so many blocks before a carry are tried."""
 _BOUNDARIES = (8, 16, 24, 32, 40, 48, 56, 64, 96, 120, 128)
-
-
-def _features(case: Case) -> int:
-    """Layout features: everything that is not aligned, in the middle and apart; a guard page counts twice."""
-    places = [place for item in case.operations for place in (item.place, item.out_place)]
-    pages = sum(place.edge != Edge.MIDDLE for place in places) + (case.ctx_edge != Edge.MIDDLE)
-    return pages + sum(not place.plain for place in places) + sum(item.in_place for item in case.operations)
-
-
-def measure(case: Case) -> Measure:
-    """How large a case is; a tuple that compares as cases do, the dimension that costs a reader most first."""
-    ops = case.operations
-    held = b"".join(item.data for item in ops)
-    return (
-        case.num_messages,
-        len(ops),
-        sum(item.in_len for item in ops if item.kind in _DATA),
-        case.decrypting,
-        case.policy.bit_count(),
-        _features(case),
-        sum(len(item.data) for item in ops if item.kind is OpKind.SETKEY),
-        sum(len(item.data) for item in ops if item.kind is OpKind.SETIV) + case.tag_len,
-        sum(item.slot + item.from_slot for item in ops),
-        sum((item.flags.value >> 2 & 1) + min(item.aux[0], 2) * (item.kind is OpKind.UPDATE) for item in ops),
-        sum(item.place.align + item.out_place.align for item in ops),
-        sum(item.in_len for item in ops if item.kind is OpKind.UPDATE),
-        len(held) - held.count(0),
-        int.from_bytes(held).bit_count(),
-        tuple(item.in_len for item in ops),
-        held,
-    )
 
 
 def segments(case: Case) -> list[list[int]]:
@@ -170,6 +138,8 @@ def _joined(case: Case, at: int) -> Case | None:
     one, other = case.operations[at : at + 2]
     if one.kind is not other.kind or one.kind not in _DATA or one.slot != other.slot or one.fed_len or other.fed_len:
         return None
+    if one.overlapping or other.overlapping:
+        return None
     both = replace(other, data=one.data + other.data, place=one.place, out_place=one.out_place)
     return case.with_operations((*case.operations[:at], both, *case.operations[at + 2 :]))
 
@@ -206,7 +176,7 @@ def _from_the_front(case: Case, manifest: Manifest) -> Iterator[Case]:
     for at, item in enumerate(case.operations):
         if item.kind is OpKind.SETIV and is_counter(item, manifest):
             last = at
-        elif item.kind is OpKind.UPDATE and last >= 0:
+        elif item.kind is OpKind.UPDATE and last >= 0 and not item.overlapping:
             counter = int.from_bytes(case.operations[last].data, "big")
             bits = 8 * manifest.block_len
             for blocks in reversed(range(1, min(len(item.data) // manifest.block_len, 64) + 1)):
@@ -215,11 +185,49 @@ def _from_the_front(case: Case, manifest: Manifest) -> Iterator[Case]:
             last = -1
 
 
+def aad_as_data(case: Case, manifest: Manifest) -> Iterator[Case]:
+    """Data in place of associated data, of any length: what a hash or a MAC does to the one it does to the other."""
+    aad = [item for item in case.operations if item.kind is OpKind.AAD]
+    if not aad:
+        return
+    bare = case.with_operations(item for item in case.operations if item.kind not in _DATA)
+    length = max(item.in_len for item in case.operations if item.kind in _DATA)
+    for at, item in enumerate(bare.operations):
+        if item.kind is OpKind.SETIV:
+            for data_len in range(min(length, _ALL_LENGTHS_BELOW) + 2 * manifest.block_len + 1):
+                data = replace(aad[0], kind=OpKind.UPDATE, data=(aad[0].data + bytes(data_len))[:data_len])
+                yield bare.with_operations((*bare.operations[: at + 1], data, *bare.operations[at + 1 :]))
+    yield case.with_operations(
+        replace(item, kind=OpKind.UPDATE) if item.kind is OpKind.AAD else item for item in case.operations
+    )
+
+
+def nonces_alone(case: Case, manifest: Manifest) -> Iterator[Case]:
+    """Nonces of every legal length before one byte, or none: what a hash does to data it does to a long nonce."""
+    if manifest.iv != "nonce":
+        return
+    byte = Operation(OpKind.UPDATE, b"\0")
+    for length in sorted(manifest.iv_lens):
+        bare = case.with_operations(
+            replace(item, data=(item.data + bytes(length))[:length]) if item.kind is OpKind.SETIV else item
+            for item in case.operations
+            if item.kind not in _DATA
+        )
+        begins = [at for at, item in enumerate(bare.operations) if item.kind is OpKind.SETIV]
+        for at in begins[-1:]:
+            begun, rest = bare.operations[: at + 1], bare.operations[at + 1 :]
+            slot = replace(byte, slot=begun[-1].slot)
+            yield bare.with_operations((*begun, slot))
+            yield bare.with_operations((*begun, slot, *rest))
+        yield bare
+
+
 def moved_splits(case: Case, manifest: Manifest) -> Iterator[Case]:
     """The same bytes, with less of them in the first of two pieces."""
     for at in range(len(case.operations) - 1):
         one, other = case.operations[at : at + 2]
-        if one.kind is OpKind.UPDATE and other.kind is OpKind.UPDATE and one.slot == other.slot:
+        both = one.kind is OpKind.UPDATE and other.kind is OpKind.UPDATE and one.slot == other.slot
+        if both and not one.overlapping and not other.overlapping:
             whole = one.data + other.data
             for length in _shorter(len(one.data), manifest.block_len):
                 yield _with_data(_with_data(case, at, whole[:length]), at + 1, whole[length:])
@@ -257,6 +265,7 @@ def plainer_layout(case: Case, _: Manifest) -> Iterator[Case]:
         replace(item, place=plain, out_place=plain) for item in case.operations
     )
     yield case.with_operations(apart)
+    yield from _less_overlap(case)
     yield replace(case, ctx_edge=Edge.MIDDLE)
     for at, item in enumerate(case.operations):
         yield _with(case, at, replace(item, flags=item.flags & ~Flag.IN_PLACE, place=plain, out_place=plain))
@@ -276,6 +285,22 @@ def plainer_layout(case: Case, _: Manifest) -> Iterator[Case]:
         for align in sorted({0, *range(1, 9), 16, 32}):
             yield _with(case, at, replace(item, place=_nearer(item.place, align)))
             yield _with(case, at, replace(item, out_place=_nearer(item.out_place, align)))
+
+
+def _less_overlap(case: Case) -> Iterator[Case]:
+    """Buffers that overlap apart; or displaced by less, forwards first."""
+    yield case.with_operations(_apart(item) for item in case.operations)
+    for at, item in enumerate(case.operations):
+        if item.overlapping:
+            yield _with(case, at, _apart(item))
+            for shift in (*range(1, 17), *range(-1, -17, -1)):
+                yield _with(case, at, replace(item, aux=(item.aux[0], shift % (1 << 64))))
+
+
+def _apart(item: Operation) -> Operation:
+    if not item.overlapping:
+        return item
+    return replace(item, flags=item.flags & ~Flag.OVERLAP, aux=(item.aux[0], 0))
 
 
 def _off_the_page(place: Place, length: int) -> Place:
@@ -383,6 +408,6 @@ def _with_data(case: Case, at: int, data: bytes) -> Case:
 
 
 STEPS: tuple[Step, ...] = (
-    fewer_messages, fewer_operations, fewer_splits, shorter, plainer_calls, plainer_layout, shorter_keys, zeros,
-    counters, moved_splits,
+    fewer_messages, fewer_operations, fewer_splits, nonces_alone, aad_as_data, shorter, plainer_calls, plainer_layout,
+    shorter_keys, zeros, counters, moved_splits,
 )  # fmt: skip

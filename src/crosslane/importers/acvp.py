@@ -249,7 +249,7 @@ def _vector(case: Case, place: Place, group: _Group, *, passed: bool) -> Vector:
 def _add_chain(case: Case, place: Place, group: _Group, collector: Collector) -> None:
     """A Monte Carlo test of ecb: of AES as one chain, of 3DES, whose next keys take three outputs, round by round."""
     if group.algorithm not in _CALLS:
-        collector.refuse("a Monte Carlo test of dependent calls, a procedure that vectors have for ecb alone")
+        collector.refuse("a Monte Carlo test with an iv, which is read from files of CAVP alone")
         return
     path = case.part("resultsArray").path
     forth = group.direction == "encrypt"

@@ -248,14 +248,14 @@ def message(
 
 
 def monte_carlo(place: Place, direction: Literal["encrypt", "decrypt"], chain: MonteCarlo) -> Vector:
-    """A Monte Carlo test of ecb, as ``corpora`` defines the procedure."""
+    """A Monte Carlo test, as ``corpora`` defines the procedure."""
     first, last = chain.rounds[0], chain.rounds[-1]
     return Vector(
         id=place.id,
         line=place.line,
         kind="monte_carlo",
         key=first.key,
-        iv=b"",
+        iv=first.iv,
         aad=b"",
         plaintext=first.input if direction == "encrypt" else last.output,
         ciphertext=last.output if direction == "encrypt" else first.input,

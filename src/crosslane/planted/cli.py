@@ -73,13 +73,21 @@ def _summary(tried: Sequence[Tried]) -> str:
 @click.option("--fault", "patterns", multiple=True, metavar="PATTERN", help="Planted faults or controls by name.")
 @click.option("--lane", "lanes", multiple=True, help="Lane to run in (default: all in which a fault can show).")
 @click.option("--count", type=click.IntRange(1), help="Comparisons in each cell at most (default: those of check).")
+@click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: one a core).")
 @click.option("--store", is_flag=True, help="Store the minimal case of each fault as the one that proves it.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the table there.")
 def selftest_command(
-    seed: str, patterns: tuple[str, ...], lanes: tuple[str, ...], count: int | None, store: bool, json_file: Path | None
+    seed: str,
+    patterns: tuple[str, ...],
+    lanes: tuple[str, ...],
+    count: int | None,
+    jobs: int | None,
+    store: bool,
+    json_file: Path | None,
 ) -> None:
     """Plant faults into current sources and see that random cases find each, and that controls stay green."""
-    from crosslane.checks import load_checks  # noqa: PLC0415 - numpy and the engine are for those that need them
+    from crosslane.campaign import default_workers  # noqa: PLC0415 - numpy and the engine are for those that need them
+    from crosslane.checks import load_checks  # noqa: PLC0415
     from crosslane.findings.formats import case_to_json  # noqa: PLC0415
     from crosslane.lanes import lane_named, lanes_for_host  # noqa: PLC0415
     from crosslane.plan import Counts  # noqa: PLC0415
@@ -99,7 +107,9 @@ def selftest_command(
         raise BadInput("none of these faults can show in these lanes: name others with --fault or --lane")
     click.echo(_row(_HEADS))
     counts = Counts() if count is None else Counts(count, count, count, count)
-    tried = try_spots(spots, load_checks(registry.root), counts, lambda item: click.echo(_line(item)))
+    workers = jobs or default_workers()
+    checks = load_checks(registry.root)
+    tried = try_spots(spots, checks, counts, num_workers=workers, tell=lambda item: click.echo(_line(item)))
     for item in tried:
         if item.text:
             click.echo(f"{item.name} in {item.cell}: {item.text}")

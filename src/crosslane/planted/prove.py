@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from crosslane.checks import Check
 from crosslane.compare import Departure
 from crosslane.data import shown
 from crosslane.errors import BadInput, HarnessFault
@@ -22,14 +23,17 @@ from crosslane.findings.gather import first_departure
 from crosslane.findings.judge import Judge
 from crosslane.generate import select_cases
 from crosslane.planted.spots import Spot
+from crosslane.planted.wholes import red_checks, run_whole
 from crosslane.records import Proof
-from crosslane.seal import finished_batch
 
-__all__ = ["CASES", "case_file", "prove", "symptom_name"]
+__all__ = ["CASES", "WHOLE", "case_file", "prove", "symptom_name"]
 
 CASES = Path("corpora") / "regressions" / "planted"
 CONTROL_SESSIONS = 64
 """Sessions of the first batch that a control answers in a proof; a campaign gives it all."""
+WHOLE = "cell"
+WHOLE_COMPARISONS = 2048
+"""Comparisons of a cell whose judgement is the proof."""
 
 
 def case_file(root: Path, name: str) -> Path:
@@ -42,20 +46,32 @@ def symptom_name(departure: Departure) -> str:
     return (departure.symptom.name if departure.symptom else departure.verdict.name).lower()
 
 
-def prove(spots: Sequence[Spot], root: Path) -> list[Proof]:
-    """Prove all, side by side, in the order of ``spots``; a subject that breaks the protocol does not hold."""
+def prove(spots: Sequence[Spot], checks: Sequence[Check], root: Path) -> list[Proof]:
+    """Prove all, side by side, in the order of ``spots``; a subject that breaks the protocol does not hold.
+
+    Raises BadInput where the stored case of a fault is missing or damaged.
+    """
     if not spots:
         return []
     with ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="prove") as pool:
-        return list(pool.map(lambda spot: _prove(spot, root), spots))
+        return list(pool.map(lambda spot: _prove(spot, checks, root), spots))
 
 
-def _prove(spot: Spot, root: Path) -> Proof:
+def _prove(spot: Spot, checks: Sequence[Check], root: Path) -> Proof:
+    plant = spot.plant
     try:
-        text = _control(spot) if spot.plant.control else _fault(spot, root)
+        if plant.control:
+            text = _control(spot)
+        else:
+            text = _whole(spot, checks) if plant.symptom == WHOLE else _fault(spot, root)
     except HarnessFault as fault:
         text = str(fault)
     return Proof(spot.plant.name, spot.cell, spot.plant.control, not text, text)
+
+
+def _whole(spot: Spot, checks: Sequence[Check]) -> str:
+    red = red_checks(checks, run_whole(spot, WHOLE_COMPARISONS))
+    return "" if spot.plant.check in red else f"the check {spot.plant.check} passes ({', '.join(red) or 'none'} fails)"
 
 
 def _fault(spot: Spot, root: Path) -> str:
@@ -79,7 +95,7 @@ def _fault(spot: Spot, root: Path) -> str:
 
 def _control(spot: Spot) -> str:
     with Judge(spot.manifest, spot.oracle, spot.subject) as judge:
-        batch = finished_batch(judge.manifest, 0, judge.encrypt)
+        batch = judge.generated(0)
         part = select_cases(batch, np.arange(min(len(batch), CONTROL_SESSIONS)))
         departures = judge.compare(part, len(part))
     return f"a harmless change departs: {symptom_name(departures[0])}" if departures else ""

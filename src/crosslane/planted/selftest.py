@@ -3,21 +3,27 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
 from typing import Any
 
-from crosslane.checks import Check, claimed_by
+from crosslane.checks import Check, claimed_by, load_checks
 from crosslane.errors import HarnessFault
 from crosslane.findings.case import Case
 from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_departures
 from crosslane.findings.judge import Judge
+from crosslane.memory import die_with_parent, keep_freed_memory
 from crosslane.plan import Counts
-from crosslane.planted.prove import symptom_name
+from crosslane.planted.prove import WHOLE, symptom_name
 from crosslane.planted.spots import Spot
+from crosslane.planted.wholes import red_checks, run_whole
 
-__all__ = ["Tried", "try_spot", "try_spots"]
+__all__ = ["Tried", "case_size", "claimed", "try_spot", "try_spots", "try_whole"]
 
 _FIRST_CASES = 32
 
@@ -65,18 +71,65 @@ def case_size(case: Case | None) -> str:
 
 
 def try_spots(
-    spots: Sequence[Spot], checks: Sequence[Check], counts: Counts, tell: Callable[[Tried], None]
+    spots: Sequence[Spot], checks: Sequence[Check], counts: Counts, *, num_workers: int, tell: Callable[[Tried], None]
 ) -> list[Tried]:
-    """Try one plant after the other, so that times mean something."""
+    """Try all, so many side by side; results come, and are told, in the order of ``spots``.
+
+    Raises HarnessFault where a worker dies.
+    """
+    wanted = [counts.of(spot.lane) if spot.lane.full else counts.emulated for spot in spots]
+    context = multiprocessing.get_context("spawn")
     tried: list[Tried] = []
-    for spot in spots:
-        tried.append(try_spot(spot, checks, counts.of(spot.lane) if spot.lane.full else counts.emulated))
-        tell(tried[-1])
+    with ProcessPoolExecutor(num_workers, mp_context=context, initializer=_begin_worker) as pool:
+        try:
+            for item in pool.map(try_spot, spots, wanted):
+                tried.append(claimed(item, checks))
+                tell(tried[-1])
+        except BrokenProcessPool as error:
+            raise HarnessFault(f"a worker process died ({error}): use --jobs 1 and look at the system's log") from error
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return tried
 
 
-def try_spot(spot: Spot, checks: Sequence[Check], count: int) -> Tried:
+def _begin_worker() -> None:
+    """In a worker: an interrupt from the keyboard is the parent's to handle, and nothing outlives the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    keep_freed_memory()
+    die_with_parent()
+
+
+def claimed(item: Tried, checks: Sequence[Check]) -> Tried:
+    """With the checks that the finding is of."""
+    if item.symptom in ("", WHOLE):
+        return item
+    return replace(item, checks=claimed_by(checks, item.symptom, item.fault_class))
+
+
+def try_whole(spot: Spot, count: int) -> Tried:
+    """Run the whole cell of a plant that no single case shows; its checks are those that are red."""
+    begun = time.monotonic()
+    red: tuple[str, ...] = ()
+    comparisons, text = 0, ""
+    try:
+        cell = run_whole(spot, count)
+        red, comparisons = red_checks(load_checks(spot.registry.root), cell), cell.comparisons
+    except HarnessFault as failed:
+        text = str(failed)
+    took = time.monotonic() - begun
+    plant = spot.plant
+    caught = plant.check in red
+    symptom = WHOLE if caught else ""
+    return Tried(
+        plant.name, spot.cell, False, plant.check, caught, symptom, "", red, comparisons, took, 0.0, None, text
+    )
+
+
+def try_spot(spot: Spot, count: int) -> Tried:
     """Run up to ``count`` comparisons of one plant; the first that departs, of the symptom it must show, is shrunk."""
+    if spot.plant.symptom == WHOLE:
+        return try_whole(spot, count)
     begun = time.monotonic()
     raws: list[Raw] = []
     fault: Fault | None = None
@@ -101,7 +154,7 @@ def try_spot(spot: Spot, checks: Sequence[Check], count: int) -> Tried:
         caught=caught,
         symptom=symptom,
         fault_class=fault_class,
-        checks=claimed_by(checks, symptom, fault_class) if raws else (),
+        checks=(),
         comparisons=done,
         took_s=took,
         shrink_s=time.monotonic() - begun - took,

@@ -33,6 +33,7 @@ class Spot:
     blocks: Station
     manifest: Manifest
     implementation: Implementation
+    registry: Registry
 
     @property
     def cell(self) -> str:
@@ -115,4 +116,5 @@ def _spot(
         blocks=stations.of(generic, judge_lane, "ecb"),
         manifest=manifest_of(registry, plant.algorithm, seed),
         implementation=item,
+        registry=registry,
     )

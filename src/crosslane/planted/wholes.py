@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults that no single case shows: the whole cell is run, as ``check`` runs it, and its check must be red."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from crosslane.checks import Check
+from crosslane.conduct import conduct
+from crosslane.corpora import VectorFile
+from crosslane.model import Cell, Registry
+from crosslane.plan import AlgorithmPlan, CellPlan, asked_paths
+from crosslane.planted.spots import Spot
+from crosslane.records import CellResult
+from crosslane.registry import mode_named
+from crosslane.vectors import all_vectors
+
+__all__ = ["own_vectors", "red_checks", "run_whole"]
+
+
+@lru_cache(maxsize=4)
+def own_vectors(registry: Registry) -> tuple[VectorFile, ...]:
+    """The vectors of ``corpora``."""
+    return tuple(all_vectors(registry, imported=False)[0])
+
+
+def run_whole(spot: Spot, count: int) -> CellResult:
+    """Run the cell of a plant with ``count`` comparisons and the vectors of corpora."""
+    registry = spot.registry
+    item, lane, algorithm = spot.implementation, spot.lane, spot.plant.algorithm
+    mode = mode_named(registry, algorithm.mode)
+    cell = CellPlan(
+        cell=Cell(algorithm, item.driver, lane.name),
+        needed_features=item.features,
+        arch=lane.arch,
+        native=lane.runner == "native" and not lane.sanitized,
+        full=lane.full,
+        build_lane=not lane.usual,
+        paths=asked_paths(item, mode),
+        station=spot.subject,
+        comparisons=count,
+        ways=item.ways,
+        declared=tuple(name.rpartition(":")[2] for name in item.paths),
+    )
+    plan = AlgorithmPlan(
+        name=str(algorithm),
+        algorithm=algorithm,
+        manifest=spot.manifest,
+        oracle=spot.oracle,
+        blocks=spot.blocks,
+        reference=mode.folder,
+        root=registry.root,
+        without=(),
+        cells=(cell,),
+        vectors=own_vectors(registry),
+    )
+    return conduct(plan).cells[0]
+
+
+def red_checks(checks: Sequence[Check], cell: CellResult) -> tuple[str, ...]:
+    """The checks that a cell fails."""
+    return tuple(check.name for check in checks if check.judge(cell).passed is False)

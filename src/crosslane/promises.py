@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which dimensions of ``coverage`` the cases of a manifest must exercise: all that its mode and its bounds allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from crosslane.manifest import Manifest
+
+__all__ = ["kept", "promised"]
+
+
+def _takes_empty(manifest: Manifest) -> bool:
+    return manifest.empty and not manifest.min_len and not manifest.min_len_blocks
+
+
+def _is_cut(manifest: Manifest) -> bool:
+    return manifest.split != "none"
+
+
+def _refuses_data(manifest: Manifest) -> bool:
+    short = manifest.min_len_blocks > 0 or manifest.partial == "refused" or manifest.iv == "nonce"
+    return "data" in manifest.refusals and short
+
+
+# What is not named here is promised wherever it is counted.
+_CONDITIONS: dict[str, Callable[[Manifest], bool]] = {
+    "empty": _takes_empty,
+    "large": lambda manifest: not manifest.max_len,
+    "splits_3": _is_cut,
+    "splits_empty": lambda manifest: _is_cut(manifest) and _takes_empty(manifest),
+    "splits_none": lambda manifest: _is_cut(manifest) and _takes_empty(manifest),
+    "interleaved": lambda manifest: _is_cut(manifest) and manifest.clone,
+    "clone": lambda manifest: _is_cut(manifest) and manifest.clone,
+    "reinit": lambda manifest: manifest.reinit,
+    "in_place": lambda manifest: manifest.in_place,
+    "key_len_refused": lambda manifest: "key" in manifest.refusals,
+    "iv_len_refused": lambda manifest: "iv" in manifest.refusals and bool(manifest.iv_lens),
+    "tag_len_refused": lambda manifest: "tag" in manifest.refusals,
+    "data_len_refused": _refuses_data,
+    "overlap_refused": lambda manifest: "overlap" in manifest.refusals,
+    "announced_wrong": lambda manifest: manifest.iv == "nonce" and "data" in manifest.refusals,
+}
+
+
+def promised(manifest: Manifest, name: str) -> bool:
+    """Whether cases of a manifest must exercise the dimension of that name."""
+    if name.startswith("tail_") and name != "tail_0":
+        return manifest.partial != "refused"
+    if name.startswith("tamper_"):
+        return manifest.is_aead and "decrypt" in manifest.directions
+    condition = _CONDITIONS.get(name)
+    return condition is None or condition(manifest)
+
+
+def kept(manifest: Manifest, covered: Mapping[str, int]) -> dict[str, int]:
+    """What of a coverage was promised."""
+    return {name: count for name, count in covered.items() if promised(manifest, name)}

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counted again, operation by operation, and by what a batch was steered for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crosslane.coverage import coverage, merged
+from crosslane.generate import generate_batch
+from crosslane.manifest import Manifest
+from crosslane.wire import Batch, Edge, Flag, OpKind
+
+MakeManifest = Callable[..., Manifest]
+
+BLOCKS: dict[str, Any] = {"split": "block", "partial": "refused"}
+MODES: dict[str, dict[str, Any]] = {
+    "ctr": {"key_lens": (16, 24)},
+    "ctr_8": {"block_len": 8, "iv_lens": (8,), "key_lens": (24,), "policies": ("degenerate", "weak_subkey")},
+    "lrw": {**BLOCKS, "iv": "index", "key_extra_len": 16},
+    "cbc": {**BLOCKS, "iv": "random"},
+    "xts": {
+        "split": "none", "partial": "stealing", "min_len_blocks": 1, "iv": "tweak", "iv_out": "none", "num_keys": 2,
+    },
+    "cmac": {"iv": "none", "iv_lens": (), "iv_out": "none", "directions": ("encrypt",), "tag_lens": (16,)},
+    "gcm": {"iv": "hashed", "iv_lens": (1, 12, 16), "iv_out": "none", "aad": True, "tag_lens": (4, 16)},
+}  # fmt: skip
+
+
+class Recount:
+    """A batch read as a person would read it."""
+
+    def __init__(self, manifest: Manifest, batch: Batch) -> None:
+        self.manifest, self.batch = manifest, batch
+        self.found: Counter[str] = Counter()
+        self.aligns: dict[str, set[int]] = {}
+        for case in batch.cases:
+            first = int(case["first_op"])
+            self.session(batch.ops[first : first + int(case["num_ops"])])
+
+    def session(self, ops: Any) -> None:
+        updates: list[Any] = []
+        iv = b""
+        for op in ops:
+            kind, length = OpKind(int(op["kind"])), int(op["in_len"])
+            self.found["reinit"] += kind is OpKind.REINIT
+            self.found["clone"] += kind is OpKind.CLONE
+            if kind is OpKind.SETIV:
+                iv = self.batch.blob[int(op["in_off"]) :][:length].tobytes()
+                updates = []
+            if kind is OpKind.UPDATE and not op["flags"] & Flag.OVERLAP:
+                updates.append(op)
+            if kind is OpKind.FINAL:
+                self.message(iv, updates)
+            name = {OpKind.SETKEY: "key", OpKind.SETIV: "iv_in"}.get(kind)
+            if name:
+                self.place(name, int(op["in_edge"]), int(op["in_align"]))
+            if kind is OpKind.SETIV:
+                self.place("iv", int(op["out_edge"]), int(op["out_align"]))
+
+    def place(self, name: str, edge: int, align: int) -> None:
+        if edge == Edge.MIDDLE:
+            self.aligns.setdefault(name, set()).add(align)
+        else:
+            self.found[f"guard_{Edge(edge).name.lower()}_{name}"] += 1
+
+    def message(self, iv: bytes, updates: list[Any]) -> None:
+        bs, found = self.manifest.block_len, self.found
+        lens = [int(op["in_len"]) for op in updates]
+        length = sum(lens)
+        found["messages"] += 1
+        found["empty"] += length == 0
+        found[f"tail_{length % bs}"] += 1
+        found["splits_3"] += len(lens) >= 3
+        found["splits_empty"] += 0 in lens
+        found["splits_none"] += not lens
+        found["in_place"] += any(op["flags"] & Flag.IN_PLACE for op in updates)
+        found[f"iv_len_{len(iv)}"] += 1
+        if len(iv) != bs:
+            return
+        first = int.from_bytes(iv, "big")
+        for bits in (8, 16, 24, 32, 40, 48, 56, 64, 96, 120, 128):
+            last = first + -(-length // bs) - 1
+            found[f"counter_{bits}"] += last >> bits > first >> bits
+
+
+@pytest.mark.parametrize("name", sorted(MODES))
+@pytest.mark.parametrize("number", [0, 3])
+def test_the_counts_are_those_of_a_reader(make_manifest: MakeManifest, name: str, number: int) -> None:
+    manifest = make_manifest(**{"sessions_per_batch": 128, **MODES[name]})
+    batch = generate_batch(manifest, number)
+    counted, again = coverage(manifest, batch), Recount(manifest, batch)
+    shared = [key for key in again.found if key in counted]
+    assert {key: counted[key] for key in shared} == {key: again.found[key] for key in shared}
+    assert len(shared) > 20
+    for buffer, aligns in again.aligns.items():
+        assert counted[f"distinct_align_{buffer}"] == len(aligns)
+    assert counted["messages"] == 128 * 8
+    assert sum(count for key, count in counted.items() if key.startswith("tail_")) == 128 * 8
+    assert sum(count for key, count in counted.items() if key.startswith("iv_len_")) == 128 * 8
+
+
+@pytest.mark.parametrize("bits", [8, 16, 64, 96, 128])
+@pytest.mark.parametrize(
+    ("before", "length", "carries"), [(1, 17, 1), (1, 16, 0), (4, 65, 1), (4, 64, 0), (0, 4096, 0)]
+)
+def test_a_counter_carries_where_its_message_comes_beyond_the_boundary(
+    make_manifest: MakeManifest, bits: int, before: int, length: int, carries: int
+) -> None:
+    """Counter and length put in by hand; 4,096 bytes from a multiple on carry over the lowest 8 bits alone."""
+    manifest = make_manifest(sessions_per_batch=1, messages_per_session=1, fixed_len=length)
+    batch = generate_batch(manifest, 0)
+    at = int(batch.ops["in_off"][batch.ops["kind"] == OpKind.SETIV][0])
+    batch.blob[at : at + 16] = np.frombuffer(
+        ((1 << 128) - (1 << bits) + ((1 << bits) - before) % (1 << bits)).to_bytes(17, "big")[-16:], np.uint8
+    )
+    assert coverage(manifest, batch)[f"counter_{bits}"] == carries
+
+
+def test_what_a_manifest_cannot_have_has_no_key(make_manifest: MakeManifest) -> None:
+    counted = coverage(make_manifest(**MODES["cmac"]), generate_batch(make_manifest(**MODES["cmac"]), 0))
+    absent = {"in_place", "overlap_refused", "counter_8", "j0_wrap", "tweak_steered", "aad_len_0", "tamper_tag"}
+    assert not absent & counted.keys()
+
+
+def test_only_the_cases_that_are_there_count(make_manifest: MakeManifest) -> None:
+    manifest = make_manifest(**MODES["gcm"])
+    batch = generate_batch(manifest, 0)
+    cut = replace(batch, cases=batch.cases[:20], messages=batch.messages[:20])
+    whole, part = coverage(manifest, batch), coverage(manifest, cut)
+    assert part["messages"] == 160
+    assert part.keys() == whole.keys()
+    assert 0 < part["j0_wrap"] < whole["j0_wrap"]
+    assert all(part[key] <= whole[key] for key in whole)
+
+
+def test_counts_are_added_and_of_distinct_values_the_larger_is_taken() -> None:
+    one, other = {"empty": 2, "distinct_lengths": 7}, {"empty": 3, "distinct_lengths": 5, "large": 1}
+    assert merged(one, other) == {"empty": 5, "distinct_lengths": 7, "large": 1}

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Planted faults as data: read strictly, fitted exactly, built beside what is shipped, proven and searched for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crosslane.build import build_planted
+from crosslane.checks import load_checks
+from crosslane.data import data_root
+from crosslane.errors import BadInput
+from crosslane.lanes import lane_named
+from crosslane.lint import lint
+from crosslane.plan import Counts
+from crosslane.planted.prove import case_file, prove
+from crosslane.planted.selftest import claimed, try_spot, try_spots
+from crosslane.planted.spots import Spot, spots_of
+from crosslane.plants import Plant, load_plants, plant_lanes
+from crosslane.registry import load_registry
+
+NATIVE = "x86_64_native"
+GOOD = """# SPDX-License-Identifier: Apache-2.0
+[[fault]]
+name = "toy_off"
+what = "one is added twice"
+{check}{driver}algorithm = "ecb(toy)"
+symptom = "output"
+file = "ciphers/toy/generic/more.c"
+replace = "{replace}"
+with = "{with_}"
+"""
+CHECK, DRIVER = 'check = "lengths"\n', 'driver = "toy-generic"\n'
+
+
+@pytest.fixture
+def rooted(fake_root: Path) -> Path:
+    """The fake root with a check, so that faults have one to belong to."""
+    folder = fake_root / "conformance" / "checks"
+    folder.mkdir(parents=True)
+    (folder / "lengths.py").write_text('"""Is right at every length."""\nCLASSES = ("tail",)\n')
+    return fake_root
+
+
+def text(*, check: str = "", driver: str = DRIVER, replace_: str = "return", with_: str = "return 0 *") -> str:
+    return GOOD.format(check=check, driver=driver, replace=replace_, with_=with_)
+
+
+def beside_check(root: Path, content: str) -> Path:
+    path = root / "conformance" / "checks" / "lengths.faults.toml"
+    path.write_text(content)
+    return root
+
+
+def beside_implementation(root: Path, content: str) -> Path:
+    (root / "impls" / "ciphers" / "toy" / "generic" / "faults.toml").write_text(content)
+    return root
+
+
+def test_a_fault_beside_a_check_and_one_beside_an_implementation(rooted: Path) -> None:
+    beside_check(rooted, text())
+    beside_implementation(rooted, text(check=CHECK, driver="").replace("toy_off", "toy_out"))
+    plants = load_plants(load_registry(rooted))
+    assert [(item.name, item.check, item.driver) for item in plants] == [
+        ("toy_off", "lengths", "toy-generic"),
+        ("toy_out", "lengths", "toy-generic"),
+    ]
+    first = plants[0]
+    assert first.changed == first.original.replace(b"return", b"return 0 *")
+    assert first.symbol == "planted_toy_off"
+    assert not first.in_mode
+    assert [problem for problem in lint(rooted) if "faults" in str(problem)] == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (text(replace_="no such text"), "found 0 times in .*more.c, and must be found exactly once: adapt the fault"),
+        (text(replace_="e"), "found [0-9]+ times in"),
+        (text(check=CHECK.replace("lengths", "sizes")), "check is 'sizes', but the file lies where it is 'lengths'"),
+        (text(driver=""), "the key 'driver' is missing: add it"),
+        (text(driver='driver = "toy-genric"\n'), "toy-generic"),
+        (text().replace("ecb(toy)", "ecb(sm4)"), "algorithm is ecb.sm4., but toy-generic computes toy"),
+        (text().replace("ecb(toy)", "ebc(toy)"), "ecb"),
+        (text().replace('"output"', '"wrong"'), "symptom has 'wrong'; allowed are output, iv"),
+        (text().replace("more.c", "gone.c"), "file is 'gone.c', which is none of the subject"),
+        (text().replace("ciphers/toy/generic/more.c", "../pyproject.toml"), "must be of the form"),
+        (text().replace("toy_off", "ecb"), "the name 'ecb' is that of a mode"),
+        (text() + 'lanes = ["x86_64_native"]\n', "lanes and why go together"),
+        (text() + "colour = 3\n", "unknown key 'colour'"),
+        (text().replace("one is added twice", "One is added twice."), "what has"),
+        ("fault = 3\n", "has 'fault'; allowed are tables"),
+        (text() + text().partition("\n")[2], "the name 'toy_off' is that of the plant in"),
+    ],
+)
+def test_a_fault_that_is_wrong_is_refused(rooted: Path, content: str, message: str) -> None:
+    beside_check(rooted, content)
+    with pytest.raises(BadInput, match=message):
+        load_plants(load_registry(rooted))
+    assert any("faults.toml" in str(problem) for problem in lint(rooted))
+
+
+def test_faults_of_a_check_that_is_gone_are_missed(rooted: Path) -> None:
+    beside_check(rooted, text())
+    (rooted / "conformance" / "checks" / "lengths.py").rename(rooted / "conformance" / "checks" / "sizes.py")
+    with pytest.raises(BadInput, match="there is no check 'lengths' beside it"):
+        load_plants(load_registry(rooted))
+
+
+def test_only_a_plants_own_unit_is_compiled_anew(rooted: Path) -> None:
+    beside_check(rooted, text())
+    registry = load_registry(rooted)
+    (plant,) = load_plants(registry)
+    lane = lane_named(registry.lanes, NATIVE)
+    first: list[str] = []
+    build_planted(registry, [(lane, [plant])], progress=first.append)
+    assert any("planted_toy_off" in line for line in first)
+    second: list[str] = []
+    other = replace(plant, changed=plant.changed + b"/* more */\n")
+    build_planted(registry, [(lane, [other])], progress=second.append)
+    assert [line.split()[1] for line in second] == ["planted_toy_off", "shim"]
+
+
+def test_a_plant_that_does_not_compile_shows_the_compilers_words(rooted: Path) -> None:
+    beside_check(rooted, text(with_="returm"))
+    registry = load_registry(rooted)
+    with pytest.raises(BadInput, match="does not compile; correct what the compiler says"):
+        build_planted(registry, [(lane_named(registry.lanes, NATIVE), load_plants(registry))])
+
+
+def test_lanes_of_a_plant(rooted: Path) -> None:
+    beside_check(rooted, text() + 'lanes = ["x86_64_native"]\nwhy = "an emulator does not trap it"\n')
+    registry = load_registry(rooted)
+    (plant,) = load_plants(registry)
+    assert [lane.name for lane in plant_lanes(registry, plant, registry.lanes)] == [NATIVE]
+    names = [lane.name for lane in plant_lanes(registry, replace(plant, lanes=()), registry.lanes)]
+    assert {NATIVE, "x86_64_qemu_max", "aarch64_qemu_max"} <= set(names)
+    assert not {name for name in names if "asan" in name or "s390x" in name}
+
+
+@pytest.fixture(scope="module")
+def spots() -> list[Spot]:
+    """A fault in a mode and a control, natively, as they are in the repository."""
+    registry = load_registry(data_root())
+    plants = [plant for plant in load_plants(registry) if plant.name in ("ctr_carry_lost", "ctr_prefetch")]
+    return spots_of(registry, plants, seed="a test", lanes=[lane_named(registry.lanes, NATIVE)])
+
+
+def with_plant(spot: Spot, **changes: object) -> Spot:
+    plant: Plant = replace(spot.plant, **changes)  # type: ignore[arg-type]
+    return replace(spot, plant=plant)
+
+
+def test_a_proof_holds_and_says_why_it_does_not(spots: list[Spot], tmp_path: Path) -> None:
+    fault, control = spots
+    root, checks = data_root(), load_checks(data_root())
+    assert [proof.holds for proof in prove(spots, checks, root)] == [True, True]
+    harmless = replace(fault, subject=control.subject)
+    (proof,) = prove([harmless], checks, root)
+    assert (proof.holds, proof.text) == (False, "its case agrees: the fault is not caught")
+    (proof,) = prove([with_plant(fault, symptom="canary")], checks, root)
+    assert proof.text == "its case shows iv, expected canary"
+    (proof,) = prove([replace(control, subject=fault.subject)], checks, root)
+    assert proof.text.startswith("a harmless change departs: ")
+    with pytest.raises(BadInput, match=r"write it with `crosslane selftest --fault ctr_carry_lost --store`"):
+        prove([fault], checks, tmp_path)
+    place = case_file(tmp_path, fault.plant.name)
+    place.parent.mkdir(parents=True)
+    place.write_text("{}\n")
+    with pytest.raises(BadInput, match=r"ctr_carry_lost\.json"):
+        prove([fault], checks, tmp_path)
+
+
+def test_random_cases_find_a_fault_and_leave_a_control_green(spots: list[Spot]) -> None:
+    checks = load_checks(data_root())
+    told: list[str] = []
+    counts = Counts(16384, 16384, 16384)
+    fault, control = try_spots(spots, checks, counts, num_workers=2, tell=lambda item: told.append(item.name))
+    assert told == ["ctr_carry_lost", "ctr_prefetch"]
+    assert (fault.holds, fault.symptom) == (True, "iv")
+    assert "counter_wrap" in fault.checks
+    assert 0 < fault.comparisons < 16384
+    assert (control.holds, control.caught, control.comparisons) == (True, False, 16384)
+
+
+def test_a_fault_caught_by_another_check_or_not_at_all_does_not_hold(spots: list[Spot]) -> None:
+    checks = load_checks(data_root())
+    assert claimed(try_spot(spots[0], 16384), checks).holds
+    assert not claimed(try_spot(with_plant(spots[0], check="abi"), 16384), checks).holds
+    assert not claimed(try_spot(replace(spots[0], subject=spots[1].subject), 4096), checks).holds
+    assert not claimed(try_spot(replace(spots[1], subject=spots[0].subject), 16384), checks).holds
