@@ -26,7 +26,7 @@ from crosslane.planted.spots import Spot
 from crosslane.planted.wholes import red_checks, run_whole
 from crosslane.records import Proof
 
-__all__ = ["CASES", "WHOLE", "case_file", "prove", "symptom_name"]
+__all__ = ["CASES", "WHOLE", "case_file", "prove", "same_kind", "symptom_name"]
 
 CASES = Path("corpora") / "regressions" / "planted"
 CONTROL_SESSIONS = 64
@@ -44,6 +44,11 @@ def case_file(root: Path, name: str) -> Path:
 def symptom_name(departure: Departure) -> str:
     """What plants call that which a departure shows: the watcher that objected, else the verdict."""
     return (departure.symptom.name if departure.symptom else departure.verdict.name).lower()
+
+
+def same_kind(one: str, other: str) -> bool:
+    """Whether two symptoms are one to a fault: wrong data and a wrong running iv come from one mistake, in turns."""
+    return one == other or {one, other} == {"output", "iv"}
 
 
 def prove(spots: Sequence[Spot], checks: Sequence[Check], root: Path) -> list[Proof]:
@@ -90,7 +95,7 @@ def _fault(spot: Spot, root: Path) -> str:
     if departure is None:
         return "its case agrees: the fault is not caught"
     symptom = symptom_name(departure)
-    return "" if symptom == spot.plant.symptom else f"its case shows {symptom}, expected {spot.plant.symptom}"
+    return "" if same_kind(symptom, spot.plant.symptom) else f"its case shows {symptom}, expected {spot.plant.symptom}"
 
 
 def _control(spot: Spot) -> str:

@@ -19,7 +19,7 @@ from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_depart
 from crosslane.findings.judge import Judge
 from crosslane.memory import die_with_parent, keep_freed_memory
 from crosslane.plan import Counts
-from crosslane.planted.prove import WHOLE, symptom_name
+from crosslane.planted.prove import WHOLE, same_kind, symptom_name
 from crosslane.planted.spots import Spot
 from crosslane.planted.wholes import red_checks, run_whole
 
@@ -33,7 +33,9 @@ class Tried:
     """What random cases said of one plant in one cell.
 
     ``comparisons`` messages were compared until the fault was caught (all, where it was not, and for a control);
-    ``took_s`` is wall time until then, ``shrink_s`` what shrinking took after it. ``checks`` claim the finding.
+    ``took_s`` is wall time until then, ``shrink_s`` what shrinking took after it. ``found`` are symptom and class of
+    all that it came to, ``checks`` claim one of them. ``symptom``, ``fault_class`` and ``case`` are of the one
+    expected.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Tried:
     shrink_s: float
     case: Case | None
     text: str = ""
+    found: tuple[tuple[str, str], ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -104,7 +107,8 @@ def claimed(item: Tried, checks: Sequence[Check]) -> Tried:
     """With the checks that the finding is of."""
     if item.symptom in ("", WHOLE):
         return item
-    return replace(item, checks=claimed_by(checks, item.symptom, item.fault_class))
+    claims = {name for symptom, text in item.found for name in claimed_by(checks, symptom, text)}
+    return replace(item, checks=tuple(sorted(claims)))
 
 
 def try_whole(spot: Spot, count: int) -> Tried:
@@ -132,7 +136,7 @@ def try_spot(spot: Spot, count: int) -> Tried:
         return try_whole(spot, count)
     begun = time.monotonic()
     raws: list[Raw] = []
-    fault: Fault | None = None
+    faults: list[Fault] = []
     done, text = 0, ""
     try:
         with Judge(spot.manifest, spot.oracle, spot.subject) as judge:
@@ -140,12 +144,13 @@ def try_spot(spot: Spot, count: int) -> Tried:
             took = time.monotonic() - begun
             if raws and not spot.plant.control:
                 suspect = Suspect(spot.manifest, spot.oracle, spot.subject, spot.lane.arch)
-                fault = _wanted(faults_of(judge, suspect, raws), spot.plant.symptom)
+                faults = faults_of(judge, suspect, raws)
     except HarnessFault as failed:
         took, text = time.monotonic() - begun, str(failed)
+    fault = _wanted(faults, spot.plant.symptom)
     symptom = symptom_name(fault.departure) if fault else symptom_name(raws[0].departure) if raws else ""
     fault_class = fault.classified.text if fault else ""
-    caught = bool(raws) if spot.plant.control else symptom == spot.plant.symptom
+    caught = bool(raws) if spot.plant.control else same_kind(symptom, spot.plant.symptom)
     return Tried(
         name=spot.plant.name,
         cell=spot.cell,
@@ -160,6 +165,7 @@ def try_spot(spot: Spot, count: int) -> Tried:
         shrink_s=time.monotonic() - begun - took,
         case=fault.case if fault else None,
         text=text,
+        found=tuple((symptom_name(item.departure), item.classified.text) for item in faults),
     )
 
 
@@ -178,7 +184,7 @@ def _search(judge: Judge, count: int, symptom: str) -> tuple[int, list[Raw]]:
         raws = raw_departures(judge, number, cases)
         met += raws
         for raw in raws:
-            if symptom_name(raw.departure) == symptom or not symptom:
+            if not symptom or same_kind(symptom_name(raw.departure), symptom):
                 index = int(raw.name.rpartition("-")[2])
                 return (number * per_batch + index + 1) * per_case, met
         if few < per_batch:
