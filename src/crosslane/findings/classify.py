@@ -165,7 +165,7 @@ def _by_asking(judge: Tries, case: Case, departure: Departure) -> list[str]:
         if len(set(keys)) == 1 and keys[0] in legal and other != keys[0]:
             questions[f"key {other}"] = keyed(case, keys[0], other)
     ivs = {len(item.data) for item in case.operations if item.kind is OpKind.SETIV}
-    for other in manifest.iv_lens if manifest.iv == "nonce" and ivs & set(manifest.iv_lens) else ():
+    for other in manifest.iv_lens if ivs & set(manifest.iv_lens) else ():
         if len(ivs) == 1 and other not in ivs:
             questions[f"iv {other}"] = with_ivs(case, other)
     if not length or any(item.kind is OpKind.UPDATE and not item.in_len for item in case.operations):
