@@ -53,12 +53,15 @@ _X86_FEATURES = ("ssse3", "sse4_1", "aes", "pclmul", "avx")
 
 @dataclass(frozen=True)
 class Plant:
-    """One planted subject: a function of faults.h, or instructions at the entry or the return of its ctr (leaf.c)."""
+    """One planted subject: a function of faults.h, or instructions at the entry or the return of its ctr (leaf.c),
+    or statements in its getter.
+    """
 
     name: str
     fault: str = "honest"
     entry: str = ""
     leave: str = ""
+    getter: str = ""
     counter_len: int = 16
     isa: str = "any"
     features: tuple[str, ...] = ()
@@ -74,6 +77,7 @@ class Plant:
             "/* SPDX-License-Identifier: Apache-2.0 */\n"
             f"#define FAULT {self.fault}\n#define GETTER sm4_{self.name}\n#define NEEDS UINT64_C({needs})\n"
             f"#define COUNTER_LEN {self.counter_len}\n"
+            f"#define AT_GETTER {self.getter}\n"
             f'#define AT_ENTRY "{self.entry}"\n#define AT_RETURN "{self.leave}"\n'
         )
 

@@ -17,6 +17,9 @@ MakeCell = Callable[..., CellResult]
 
 FOUND = Finding("0123456789abcdef-3-17", "disagree", "output", "alone", 2, "byte 5 of the output differs")
 WRONG_ANSWER = Finding("paper:1:encrypt", "disagree", "output", "alone", 1, "byte 0 of the output differs")
+CHANGED = Finding(
+    "threads-0123456789abcdef-0-1", "disagree", "nondeterminism", "alone", 1, "update 1 answers otherwise"
+)
 DECLINED: dict[str, Any] = {
     "state": "declined", "comparisons": 0, "num_vectors": 0, "wanted": 0, "cpu_features": ("avx",), "paths": {},
 }  # fmt: skip
@@ -28,7 +31,7 @@ def checks() -> dict[str, Check]:
 
 
 def test_there_are_the_checks_that_the_documentation_names(checks: dict[str, Check]) -> None:
-    assert {"agreement", "declines", "known_answer", "paths"} <= set(checks)
+    assert {"agreement", "declines", "determinism", "known_answer", "paths"} <= set(checks)
     for check in checks.values():
         assert check.sentence.endswith(".")
         assert check.sentence[0].isupper()
@@ -58,6 +61,11 @@ TABLE: list[tuple[str, dict[str, Any], bool | None, str]] = [
     ("declines", {**DECLINED, "needed_features": ()}, False, "declines although the CPU has all"),
     ("declines", {"state": "void", "reason": "no hello", "cpu_features": ()}, False, "did not run: no hello"),
     ("declines", {"state": "not_run", "cpu_features": ()}, False, "did not run"),
+    ("determinism", {"num_threaded": 64}, True, ""),
+    ("determinism", {}, None, "no message was run in two threads"),
+    ("determinism", DECLINED, None, "the CPU of this lane lacks"),
+    ("determinism", {"state": "void", "reason": "no hello"}, False, "did not run: no hello"),
+    ("determinism", {"num_threaded": 64, "findings": (CHANGED,)}, False, "answers otherwise"),
     ("known_answer", {}, True, ""),
     ("known_answer", {"num_departed": 2, "findings": (FOUND,)}, True, ""),
     ("known_answer", {"num_vectors": 0}, None, "has a vector of this algorithm"),
@@ -114,7 +122,6 @@ CLAIMS: list[tuple[str, tuple[str, str], tuple[str, str]]] = [
     ("dirty_state", ("output", "dirty_state"), ("output", "blocks:8")),
     ("abi", ("abi", "register:rbx"), ("output", "any")),
     ("declines_unchanged", ("context", "ctx+refused"), ("context", "ctx")),
-    ("determinism", ("nondeterminism", "threads"), ("output", "any")),
     ("secrets_wiped", ("wipe", "register:v0"), ("output", "any")),
     ("large", ("output", "large"), ("output", "blocks:8")),
 ]

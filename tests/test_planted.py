@@ -40,6 +40,7 @@ FAULTS = (
     fault("aborts", "crash", "none", "crashes with SIGABRT"),
     fault("kills_itself", "crash", "none", "crashes with SIGKILL"),
     fault("reads_behind_the_input", "crash", "guard_read", "reads where it may not"),
+    fault("reads_far_behind_the_input", "crash", "none", "crashes with SIGSEGV at address 0x"),
     fault("reads_before_the_input", "crash", "guard_read", "1 bytes before the"),
     fault("changes_the_input", "disagree", "input", "of the input, which is only read"),
     fault("changes_the_key", "disagree", "input", "changes byte 15 of the key"),
@@ -109,11 +110,12 @@ HANGS = (
     fault("sleeps", "hang", "none", "does not come back", 8),
 )
 FORTIETH = Row(Plant("fortieth", "wrong_at_the_fortieth_call"), "disagree", "output", "byte 0 of the output", 256)
-TALKER = fault("talks_on_stdout", "", "", "")
 HONEST = (
     Plant("honest"),
     Plant("prefetches", "prefetches_beyond"),
     Plant("talks_on_stderr", "talks_on_stderr"),
+    Plant("talks_on_stdout", "talks_on_stdout"),
+    Plant("reads_stdin", "reads_stdin"),
     Plant("x86_64_rbp_restored", leave="pushq %rbp; movl $1, %ebp; popq %rbp", isa="x86_64"),
     Plant("x86_64_vzeroupper", leave="vzeroupper", isa="x86_64", features=("avx",)),
     Plant(
@@ -125,7 +127,7 @@ HONEST = (
     Plant("aarch64_flags", leave="movi d0, #0; fdiv d0, d0, d0", isa="aarch64"),
     Plant("aarch64_restored", leave="str x19, [sp, #-16]!; mov x19, #1; ldr x19, [sp], #16", isa="aarch64"),
 )
-ROWS = (*FAULTS, *CHAINED, *FENCED, *X86, *ARM, MMX, POLICY, *WILD, *HANGS, FORTIETH, TALKER)
+ROWS = (*FAULTS, *CHAINED, *FENCED, *X86, *ARM, MMX, POLICY, *WILD, *HANGS, FORTIETH)
 
 
 def in_lanes(rows: tuple[Row, ...], lanes: tuple[str, ...] = LANES) -> list[object]:
@@ -239,14 +241,6 @@ def test_a_wild_write_is_blamed_on_the_case_that_makes_it(planted: Planted, row:
         assert parse_case_id(finding.case_id).index in guilty
         assert (finding.verdict, finding.symptom) == (row.verdict, row.symptom)
         assert finding.repeats == ("alone" if "batch" in row.plant.name else "in_batch")
-
-
-@pytest.mark.parametrize("lane", LANES)
-def test_talk_on_the_protocols_channel_is_void(planted: Planted, lane: str) -> None:
-    cell = planted.run(TALKER.plant.name, lane, 64)
-    assert cell.state == "void"
-    assert "answered garbage: a message began with b'debug: here we a'" in cell.reason
-    assert cell.red
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@
 #include "shim.h"
 
 #define CANARY_LEN 64u
-#define FENCE_LEN (UINT64_C(1) << 20)
-#define NUM_SHARED 6u   /* key, iv_in, in, out, aad, tag */
-#define NUM_PER_SLOT 3u /* iv, ctx, ctx2 */
+#define FENCE_LEN (UINT64_C(2) << 20)
+#define NEAR_LEN (UINT64_C(1) << 20) /* an address farther away may be any buffer's */
+#define NUM_SHARED 6u                /* key, iv_in, in, out, aad, tag */
+#define NUM_PER_SLOT 3u              /* iv, ctx, ctx2 */
 
 static struct arena arenas[NUM_SHARED + NUM_PER_SLOT * NUM_SLOTS];
 static size_t page;
@@ -134,8 +135,8 @@ int arena_check(const struct arena *a, struct departure *d)
 const struct arena *arena_at(uintptr_t address)
 {
     for (size_t i = 0; i < sizeof arenas / sizeof arenas[0]; i++) {
-        if (arenas[i].start != NULL && address >= (uintptr_t)arenas[i].start - FENCE_LEN &&
-            address < (uintptr_t)arenas[i].end + FENCE_LEN) {
+        if (arenas[i].start != NULL && address >= (uintptr_t)arenas[i].start - NEAR_LEN &&
+            address < (uintptr_t)arenas[i].end + NEAR_LEN) {
             return &arenas[i];
         }
     }

@@ -8,7 +8,7 @@
 #define HEADER_LEN 64u
 #define CASE_LEN 32u
 #define OP_LEN 48u
-#define CASE_RESULT_LEN 32u
+#define CASE_RESULT_LEN DEPARTURE_LEN
 
 struct batch batch;
 static uint64_t current_case;
@@ -99,6 +99,38 @@ const char *batch_op(uint64_t index, struct op *o)
     return NULL;
 }
 
+uint64_t batch_op_distance(const struct op *o)
+{
+    return o->aux1 >> 63 != 0 ? 0 - o->aux1 : o->aux1;
+}
+
+uint64_t batch_op_out_len(const struct op *o, const struct test_case *c)
+{
+    uint64_t len = o->kind == OP_UPDATE && subject.mode->has_output ? o->in_len : 0;
+    len += (o->flags & FLAG_OBSERVE_IV) != 0 ? subject.block_len : 0;
+    return len + (o->kind == OP_TAG && !c->decrypting ? c->tag_len : 0);
+}
+
+const char *batch_op_bounds(const struct op *o, const struct test_case *c)
+{
+    static const uint64_t most[9] = {0, 256, MAX_SMALL_LEN, MAX_SMALL_LEN, MAX_MESSAGE_LEN, 0, 64, 0, 0};
+    if (o->kind == 0 || o->kind > OP_CLONE) {
+        return "an operation has an unknown kind";
+    }
+    if (o->in_len > most[o->kind] || c->tag_len > 64) {
+        return "an operation is longer than the limits of the hello";
+    }
+    if ((o->flags & FLAG_OVERLAP) != 0 &&
+        (o->kind != OP_UPDATE || (o->flags & (FLAG_IN_PLACE | FLAG_FEED)) != 0 || o->aux0 > 1 ||
+         batch_op_distance(o) == 0 || batch_op_distance(o) >= o->in_len || 2 * o->in_len > MAX_MESSAGE_LEN)) {
+        return "an operation overlaps as none can";
+    }
+    if (batch_op_out_len(o, c) > batch.out_len - o->out_off) {
+        return "an operation's output lies outside the result region";
+    }
+    return o->kind == OP_TAG && c->decrypting && o->in_len != c->tag_len ? "a tag has not its case's tag_len" : NULL;
+}
+
 void batch_results_lock(void)
 {
     if (batch.strict) {
@@ -126,17 +158,21 @@ void batch_mark(uint64_t index, uint64_t op)
     store_le64(batch.results + 16, op);
 }
 
+void departure_encode(uint8_t *to, const struct departure *d, uint64_t op)
+{
+    to[0] = d->verdict;
+    to[1] = d->symptom;
+    to[2] = d->buffer;
+    to[3] = d->signal;
+    store_le32(to + 4, (uint32_t)op);
+    store_le64(to + 8, (uint64_t)d->offset);
+    store_le64(to + 16, d->registers);
+    store_le64(to + 24, d->pc);
+}
+
 void batch_record(uint64_t case_index, const struct departure *d)
 {
-    uint8_t *p = batch.case_results + case_index * CASE_RESULT_LEN;
-    p[0] = d->verdict;
-    p[1] = d->symptom;
-    p[2] = d->buffer;
-    p[3] = d->signal;
-    store_le32(p + 4, (uint32_t)load_le64(batch.results + 16));
-    store_le64(p + 8, (uint64_t)d->offset);
-    store_le64(p + 16, d->registers);
-    store_le64(p + 24, d->pc);
+    departure_encode(batch.case_results + case_index * CASE_RESULT_LEN, d, load_le64(batch.results + 16));
 }
 
 uint64_t batch_current_case(void)

@@ -47,9 +47,10 @@ void driver_begin(struct held *h, void *ctx, void *ctx2, int decrypting)
 {
     driver_end(h);
     if (subject.session != NULL) {
+        int was_running = subject_running;
         subject_running = 1;
         h->session = subject.session->open(subject.mode->name, subject.cipher, decrypting);
-        subject_running = 0;
+        subject_running = was_running;
         if (h->session == NULL) {
             shim_fail("the adapter opens no session of an algorithm whose block_len it gave");
         }

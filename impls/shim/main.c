@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The protocol loop of docs/reference/protocol.md. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "shim.h"
 #include "shim_tables.h"
 
-#define PROTOCOL_VERSION 1u
-#define MESSAGE_HEADER_LEN 16u
 #define DONE_LEN (32u + 8u * NUM_CLASSES)
 #define OPEN_LEN 168u
 #define OPENED_LEN 24u
 
-enum { MSG_OPEN = 0x01, MSG_RUN = 0x02, MSG_BARE = 0x03, MSG_HELLO = 0x81, MSG_OPENED = 0x82, MSG_DONE = 0x83 };
-enum { MSG_TIMED = 0x84, MSG_ERROR = 0xff };
+#define THREADED_LEN (24u + DEPARTURE_LEN)
+
 enum { RUN_STRICT = 1, RUN_INLINE = 2 };
 enum { REASON_DONE = 0, REASON_DEPARTURE = 1 };
 
@@ -25,63 +21,7 @@ uint64_t num_calls;
 static uint64_t batch_capacity, result_capacity;
 static uint8_t *mapped_batch, *mapped_results;
 static int running_inline, opened;
-
-static int write_all(const void *data, size_t len)
-{
-    const uint8_t *p = data;
-    while (len > 0) {
-        ssize_t n = write(STDOUT_FILENO, p, len);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return -1;
-        }
-        p += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
-static int read_all(void *data, size_t len)
-{
-    uint8_t *p = data;
-    while (len > 0) {
-        ssize_t n = read(STDIN_FILENO, p, len);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return -1;
-        }
-        p += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
-static void send_header(unsigned kind, uint64_t payload_len)
-{
-    uint8_t header[MESSAGE_HEADER_LEN] = {'X', 'L', 'N', 'E', PROTOCOL_VERSION, 0, (uint8_t)kind, 0};
-    store_le64(header + 8, payload_len);
-    if (write_all(header, sizeof header) != 0) {
-        _exit(3);
-    }
-}
-
-static void send_message(unsigned kind, const void *payload, size_t len)
-{
-    send_header(kind, len);
-    if (write_all(payload, len) != 0) {
-        _exit(3);
-    }
-}
-
-_Noreturn void shim_fail(const char *sentence)
-{
-    send_message(MSG_ERROR, sentence, strlen(sentence));
-    _exit(3);
-}
+static volatile unsigned under_way; /* kind of the request that is being answered */
 
 static void send_done(uint64_t next_case, unsigned reason)
 {
@@ -94,53 +34,29 @@ static void send_done(uint64_t next_case, unsigned reason)
     for (unsigned i = 0; i < NUM_CLASSES; i++) {
         store_le64(done + 32 + 8 * i, paths_taken()[i]);
     }
-    send_header(MSG_DONE, DONE_LEN + tail);
-    if (write_all(done, sizeof done) != 0 || (tail > 0 && write_all(batch.results, tail) != 0)) {
+    stream_send_header(MSG_DONE, DONE_LEN + tail);
+    if (stream_write(done, sizeof done) != 0 || (tail > 0 && stream_write(batch.results, tail) != 0)) {
         _exit(3);
     }
 }
 
-_Noreturn void shim_end_after_departure(void)
+_Noreturn void shim_end_after_departure(const struct departure *d)
 {
-    send_done(batch_current_case() + 1, REASON_DEPARTURE);
+    if (under_way == MSG_RUN) {
+        batch_record(batch_current_case(), d);
+        send_done(batch_current_case() + 1, REASON_DEPARTURE);
+    } else {
+        uint64_t index = 0, op = 0;
+        uint8_t ended[8 + DEPARTURE_LEN];
+        struct departure there = *d;
+        if (under_way == MSG_THREADS) {
+            there.registers = threads_place(&index, &op);
+        }
+        store_le64(ended, index);
+        departure_encode(ended + 8, &there, op);
+        stream_send(MSG_ENDED, ended, sizeof ended);
+    }
     _exit(0);
-}
-
-static void say_hello(void)
-{
-    static char text[16384];
-    char features[512];
-    size_t used;
-    const uint16_t one = 1;
-    uint8_t first;
-    memcpy(&first, &one, 1);
-    features[0] = 0;
-    (void)features_print(features, sizeof features);
-    used = (size_t)snprintf(
-        text, sizeof text,
-        "{\"protocol\":%u,\"arch\":\"%s\",\"byte_order\":\"%s\",\"word_bits\":%u,\"page_len\":%zu,"
-        "\"transports\":[\"mapped\",\"inline\"],\"max_message_len\":%llu,\"num_slots\":%u,"
-        "\"features\":[%s],\"watchers\":[\"layout\",\"canary\",\"context\"%s],\"implementations\":[",
-        PROTOCOL_VERSION, features_arch(), first == 1 ? "little" : "big", (unsigned)(8 * sizeof(void *)), page_len(),
-        (unsigned long long)MAX_MESSAGE_LEN, NUM_SLOTS, features, thunks_available() ? ",\"registers\",\"paths\"" : "");
-    for (const struct shim_implementation *i = shim_implementations; i->symbol != NULL && used < sizeof text; i++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%s\"", i == shim_implementations ? "" : ",",
-                                 i->symbol);
-    }
-    used += used < sizeof text ? (size_t)snprintf(text + used, sizeof text - used, "],\"libraries\":[") : 0;
-    for (size_t i = 0; shim_sessions[i] != NULL && used < sizeof text; i++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%s %s\"", i == 0 ? "" : ",",
-                                 shim_sessions[i]->driver, shim_sessions[i]->version());
-    }
-    used += used < sizeof text ? (size_t)snprintf(text + used, sizeof text - used, "],\"modes\":[") : 0;
-    for (size_t i = 0; shim_modes[i].name != NULL && used < sizeof text; i++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%s\"", i == 0 ? "" : ",", shim_modes[i].name);
-    }
-    used += used < sizeof text ? (size_t)snprintf(text + used, sizeof text - used, "]}") : 0;
-    if (used >= sizeof text) {
-        shim_fail("the hello is longer than 16384 bytes");
-    }
-    send_message(MSG_HELLO, text, used);
 }
 
 static const struct subject_leaf *find_leaf(const char *symbol, uint64_t hide, int *known)
@@ -215,7 +131,7 @@ static void send_opened(uint32_t status)
         }
         memcpy(answer + OPENED_LEN + i * PATH_NAME_LEN, paths_name(i), strlen(paths_name(i)));
     }
-    send_message(MSG_OPENED, answer, OPENED_LEN + (status == 0 ? paths_count() : 0) * PATH_NAME_LEN);
+    stream_send(MSG_OPENED, answer, OPENED_LEN + (status == 0 ? paths_count() : 0) * PATH_NAME_LEN);
 }
 
 static void do_open(uint64_t len)
@@ -223,7 +139,7 @@ static void do_open(uint64_t len)
     uint8_t p[OPEN_LEN];
     char mode[33] = {0}, symbol[65] = {0}, cipher[33] = {0};
     int known;
-    if (len != OPEN_LEN || opened || read_all(p, sizeof p) != 0) {
+    if (len != OPEN_LEN || opened || stream_read(p, sizeof p) != 0) {
         shim_fail(opened ? "OPEN came twice" : "OPEN has not 168 bytes");
     }
     memcpy(mode, p, 32);
@@ -269,63 +185,98 @@ static void receive_inline(uint64_t len)
     if (base == NULL || base == MAP_FAILED || results == MAP_FAILED) {
         shim_fail("an inline batch is empty or longer than OPEN announced");
     }
-    if (read_all(base, len) != 0 || mprotect(base, len, PROT_READ) != 0) {
+    if (stream_read(base, len) != 0 || mprotect(base, len, PROT_READ) != 0) {
         shim_fail("the inline batch ended early");
     }
     mapped_batch = base;
     mapped_results = results;
 }
 
+/* The batch that a request of `count` cases from `first` on is about, which stands behind it or in shared memory. */
+static void take_batch(uint64_t first, uint64_t count, uint64_t flags, uint64_t len_behind)
+{
+    running_inline = (flags & RUN_INLINE) != 0;
+    if (running_inline) {
+        receive_inline(len_behind);
+    } else if (len_behind != 0 || mapped_batch == NULL) {
+        shim_fail("a request is longer than the protocol has it, or no memory was named in OPEN");
+    }
+    const char *wrong = batch_open(mapped_batch, running_inline ? len_behind : batch_capacity);
+    if (wrong != NULL || batch_results_len() > result_capacity || first > batch.num_cases ||
+        count > batch.num_cases - first) {
+        shim_fail(wrong != NULL ? wrong
+                                : "the batch does not fit its result region, or a request names cases outside it");
+    }
+    batch.strict = (flags & RUN_STRICT) != 0;
+}
+
+static void drop_batch(uint64_t len_behind)
+{
+    if (running_inline) {
+        (void)munmap(mapped_batch, len_behind);
+        (void)munmap(mapped_results, result_capacity);
+        mapped_batch = mapped_results = NULL;
+    }
+}
+
 static void do_run(uint64_t len)
 {
     uint8_t p[24];
-    if (!opened || len < sizeof p || read_all(p, sizeof p) != 0) {
+    if (!opened || len < sizeof p || stream_read(p, sizeof p) != 0) {
         shim_fail(opened ? "RUN has fewer than 24 bytes" : "RUN came before OPEN");
     }
     uint64_t first = load_le64(p), count = load_le64(p + 8), flags = load_le64(p + 16);
     if ((flags & ~(uint64_t)(RUN_STRICT | RUN_INLINE)) != 0) {
         shim_fail("RUN has an unknown flag");
     }
-    running_inline = (flags & RUN_INLINE) != 0;
-    if (running_inline) {
-        receive_inline(len - sizeof p);
-    } else if (len != sizeof p || mapped_batch == NULL) {
-        shim_fail("RUN has not 24 bytes, or no memory was named in OPEN");
-    }
-    const char *wrong = batch_open(mapped_batch, running_inline ? len - sizeof p : batch_capacity);
-    if (wrong != NULL || batch_results_len() > result_capacity || first > batch.num_cases ||
-        count > batch.num_cases - first) {
-        shim_fail(wrong != NULL ? wrong : "the batch does not fit its result region, or RUN names cases outside it");
-    }
-    batch.strict = (flags & RUN_STRICT) != 0;
+    take_batch(first, count, flags, len - sizeof p);
     batch_bind_results(mapped_results, result_capacity);
     batch_clear(first, count);
     paths_begin_batch();
     for (uint64_t i = first; i < first + count; i++) {
-        if (session_run_case(i)) {
-            shim_end_after_departure();
+        const struct departure *d = session_run_case(i);
+        if (d != NULL) {
+            shim_end_after_departure(d);
         }
     }
     send_done(first + count, REASON_DONE);
-    if (running_inline) {
-        (void)munmap(mapped_batch, len - sizeof p);
-        (void)munmap(mapped_results, result_capacity);
-        mapped_batch = mapped_results = NULL;
+    drop_batch(len - sizeof p);
+}
+
+static void do_threads(uint64_t len)
+{
+    uint8_t p[32], answer[THREADED_LEN];
+    struct threads_result result;
+    if (!opened || len < sizeof p || stream_read(p, sizeof p) != 0) {
+        shim_fail(opened ? "THREADS has fewer than 32 bytes" : "THREADS came before OPEN");
     }
+    uint64_t first = load_le64(p), count = load_le64(p + 8), rounds = load_le64(p + 16), flags = load_le64(p + 24);
+    if ((flags & ~(uint64_t)RUN_INLINE) != 0 || count == 0) {
+        shim_fail("THREADS has an unknown flag or no case");
+    }
+    take_batch(first, count, flags, len - sizeof p);
+    paths_disarm();
+    threads_run(first, count, rounds, &result);
+    store_le64(answer, result.num_calls);
+    store_le64(answer + 8, result.num_beside);
+    store_le64(answer + 16, result.case_index);
+    departure_encode(answer + 24, &result.departure, result.op);
+    stream_send(MSG_THREADED, answer, sizeof answer);
+    drop_batch(len - sizeof p);
 }
 
 static void do_bare(uint64_t len)
 {
     uint8_t p[32], answer[16];
     uint64_t cpu_ns;
-    if (!opened || subject.session != NULL || len != sizeof p || read_all(p, sizeof p) != 0 ||
+    if (!opened || subject.session != NULL || len != sizeof p || stream_read(p, sizeof p) != 0 ||
         load_le64(p + 8) > 65536 || load_le64(p + 16) == 0) {
         shim_fail("BARE came before OPEN or for a library, has not 32 bytes, asks for more than 65536 bytes or no "
                   "message a key");
     }
     store_le64(answer + 8, bare_run(load_le64(p), load_le64(p + 8), load_le64(p + 16), &cpu_ns));
     store_le64(answer, cpu_ns);
-    send_message(MSG_TIMED, answer, sizeof answer);
+    stream_send(MSG_TIMED, answer, sizeof answer);
 }
 
 int main(void)
@@ -335,21 +286,23 @@ int main(void)
     watchdog_start();
     say_hello();
     for (;;) {
-        uint8_t header[MESSAGE_HEADER_LEN];
-        if (read_all(header, sizeof header) != 0) {
+        uint8_t header[STREAM_HEADER_LEN];
+        if (stream_read(header, sizeof header) != 0) {
             return 0;
         }
         if (memcmp(header, "XLNE", 4) != 0 || header[5] != 0 || header[7] != 0) {
             shim_fail("a message does not begin with XLNE");
         }
-        if (header[4] != PROTOCOL_VERSION) {
+        if (header[4] != STREAM_VERSION) {
             shim_fail("a message speaks another version of the protocol than 1");
         }
         uint64_t len = load_le64(header + 8);
-        switch (header[6]) {
+        under_way = header[6];
+        switch (under_way) {
         case MSG_OPEN: do_open(len); break;
         case MSG_RUN: do_run(len); break;
         case MSG_BARE: do_bare(len); break;
+        case MSG_THREADS: do_threads(len); break;
         default: shim_fail("a message is of an unknown kind");
         }
     }

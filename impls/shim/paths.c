@@ -119,6 +119,16 @@ void paths_arm(unsigned length_class)
     armed |= want;
 }
 
+void paths_disarm(void)
+{
+    for (unsigned i = 0; i < num_places; i++) {
+        if (((armed >> places[i].path) & 1u) != 0) {
+            put(places[i].place, NOP_INSN);
+        }
+    }
+    armed = 0;
+}
+
 int paths_hit(uintptr_t pc)
 {
     unsigned i = 0;
@@ -170,6 +180,10 @@ void paths_begin_batch(void)
 void paths_arm(unsigned length_class)
 {
     (void)length_class;
+}
+
+void paths_disarm(void)
+{
 }
 
 int paths_hit(uintptr_t pc)

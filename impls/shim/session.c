@@ -295,18 +295,12 @@ static void refused_output(uint8_t *dst, const uint8_t *original, size_t len)
     }
 }
 
-/* Bytes between the starts of input and output where they overlap. */
-static uint64_t overlap_distance(const struct op *o)
-{
-    return o->aux1 >> 63 != 0 ? 0 - o->aux1 : o->aux1;
-}
-
 /* Input and output are parts of one stretch in the input's arena, the output aux1 bytes behind the input. Where the call
  * is refused all of the stretch must be as it was; what the output's part of it holds is recorded either way. */
 static int run_overlapping(struct slot *s, const struct op *o, const uint8_t *original, uint8_t *status)
 {
     struct arena *a = arena_of(BUFFER_IN, 0);
-    size_t len = o->in_len, distance = overlap_distance(o), before = o->aux1 >> 63 != 0 ? distance : 0;
+    size_t len = o->in_len, distance = batch_op_distance(o), before = o->aux1 >> 63 != 0 ? distance : 0;
     uint8_t *stretch = arena_place(a, o->in_edge, o->in_align, len + distance, subject.watch);
     uint8_t *src = stretch + before, *dst = stretch + (distance - before);
     memset(stretch, FILL_BYTE, len + distance);
@@ -468,30 +462,7 @@ static int run_op(const struct test_case *c, const struct op *o, uint8_t *status
     }
 }
 
-static const char *op_bounds(const struct op *o, const struct test_case *c)
-{
-    static const uint64_t most[9] = {0, 256, MAX_SMALL_LEN, MAX_SMALL_LEN, MAX_MESSAGE_LEN, 0, 64, 0, 0};
-    if (o->kind == 0 || o->kind > OP_CLONE) {
-        return "an operation has an unknown kind";
-    }
-    if (o->in_len > most[o->kind] || c->tag_len > 64) {
-        return "an operation is longer than the limits of the hello";
-    }
-    if ((o->flags & FLAG_OVERLAP) != 0 &&
-        (o->kind != OP_UPDATE || (o->flags & (FLAG_IN_PLACE | FLAG_FEED)) != 0 || o->aux0 > 1 ||
-         overlap_distance(o) == 0 || overlap_distance(o) >= o->in_len || 2 * o->in_len > MAX_MESSAGE_LEN)) {
-        return "an operation overlaps as none can";
-    }
-    uint64_t out = o->kind == OP_UPDATE && subject.mode->has_output ? o->in_len : 0;
-    out += (o->flags & FLAG_OBSERVE_IV) != 0 ? subject.block_len : 0;
-    out += o->kind == OP_TAG && !c->decrypting ? c->tag_len : 0;
-    if (out > batch.out_len - o->out_off) {
-        return "an operation's output lies outside the result region";
-    }
-    return o->kind == OP_TAG && c->decrypting && o->in_len != c->tag_len ? "a tag has not its case's tag_len" : NULL;
-}
-
-int session_run_case(uint64_t index)
+const struct departure *session_run_case(uint64_t index)
 {
     struct test_case c;
     struct op o;
@@ -504,7 +475,7 @@ int session_run_case(uint64_t index)
     uint8_t *statuses = batch.statuses + c.first_op, status;
     for (uint32_t i = 0; wrong == NULL && i < c.num_ops; i++) {
         wrong = batch_op(c.first_op + i, &o);
-        wrong = wrong != NULL ? wrong : op_bounds(&o, &c);
+        wrong = wrong != NULL ? wrong : batch_op_bounds(&o, &c);
         if (wrong != NULL) {
             break;
         }
@@ -514,8 +485,7 @@ int session_run_case(uint64_t index)
         tell_tag(&slots[o.slot], &c, &o, i + 1);
         statuses[i] = status;
         if (departed || registers_changed()) {
-            batch_record(index, &found);
-            return 1;
+            return &found;
         }
     }
     if (wrong != NULL) {
@@ -523,13 +493,12 @@ int session_run_case(uint64_t index)
     }
     for (unsigned i = 0; i < NUM_SLOTS; i++) {
         if (contexts_changed(i)) {
-            batch_record(index, &found);
-            return 1;
+            return &found;
         }
     }
     for (unsigned i = 0; i < NUM_SLOTS; i++) {
         driver_end(&slots[i].h);
     }
     batch_record(index, &(struct departure){.verdict = VERDICT_RAN});
-    return 0;
+    return NULL;
 }

@@ -17,6 +17,13 @@
 #define MAX_PATHS 64u
 #define PATH_NAME_LEN 32u
 
+#define STREAM_VERSION 1u
+#define STREAM_HEADER_LEN 16u
+#define DEPARTURE_LEN 32u
+
+enum { MSG_OPEN = 0x01, MSG_RUN = 0x02, MSG_BARE = 0x03, MSG_THREADS = 0x04 };
+enum { MSG_HELLO = 0x81, MSG_OPENED = 0x82, MSG_DONE = 0x83, MSG_TIMED = 0x84, MSG_ENDED = 0x85, MSG_THREADED = 0x86 };
+enum { MSG_ERROR = 0xff };
 enum { WATCH_LAYOUT = 1, WATCH_CANARY = 2, WATCH_REGISTERS = 4, WATCH_CONTEXT = 8, WATCH_PATHS = 16 };
 enum { EDGE_END = 0, EDGE_START = 1, EDGE_MIDDLE = 2 };
 enum { VERDICT_NOT_RUN = 0, VERDICT_RAN = 1, VERDICT_DISAGREE = 2, VERDICT_CRASH = 4, VERDICT_HANG = 5 };
@@ -27,7 +34,8 @@ enum {
     SYMPTOM_GUARD_WRITE = 5,
     SYMPTOM_ABI = 6,
     SYMPTOM_INPUT = 7,
-    SYMPTOM_CONTEXT = 8
+    SYMPTOM_CONTEXT = 8,
+    SYMPTOM_NONDETERMINISM = 10
 };
 enum {
     BUFFER_NONE = 0,
@@ -74,7 +82,7 @@ uint8_t *arena_place(struct arena *a, unsigned edge, unsigned align, size_t len,
 uint8_t *arena_place_context(struct arena *a, unsigned edge, size_t ctx_align, size_t len, unsigned watch);
 /* 0 where both canaries stand; otherwise the departure is filled in. */
 int arena_check(const struct arena *a, struct departure *d);
-/* Finds the arena whose fence or room an address lies in; NULL where none. */
+/* Finds the arena that an address lies in or near (1 MiB); NULL where none. */
 const struct arena *arena_at(uintptr_t address);
 size_t page_len(void);
 
@@ -89,6 +97,7 @@ unsigned paths_count(void);
 const char *paths_name(unsigned index);
 void paths_begin_batch(void);
 void paths_arm(unsigned length_class);
+void paths_disarm(void);
 int paths_hit(uintptr_t pc); /* from the SIGTRAP handler: nonzero where the trap was ours; it is gone then */
 const uint64_t *paths_taken(void);
 unsigned paths_length_class(size_t len, size_t block_len);
@@ -140,7 +149,7 @@ int driver_clone(struct held *to, const struct held *from); /* contexts apart, w
 
 /* session.c */
 extern volatile int subject_running, getter_running;
-int session_run_case(uint64_t index); /* nonzero: the process must end, a departure was recorded */
+const struct departure *session_run_case(uint64_t index); /* not NULL: the process must end */
 
 /* batch.c: the batch and its results, wherever they lie */
 struct op {
@@ -168,20 +177,49 @@ uint64_t batch_results_len(void);
 void batch_bind_results(uint8_t *results, uint64_t capacity);
 const char *batch_case(uint64_t index, struct test_case *c);
 const char *batch_op(uint64_t index, struct op *o);
-void batch_results_lock(void); /* strict: read-only while the subject runs */
+const char *batch_op_bounds(const struct op *o, const struct test_case *c); /* NULL, or what is too long or outside */
+/* Bytes between the starts of input and output where they overlap. */
+uint64_t batch_op_distance(const struct op *o);
+uint64_t batch_op_out_len(const struct op *o, const struct test_case *c); /* bytes of output, the running iv's too */
+void batch_results_lock(void);                                            /* strict: read-only while the subject runs */
 void batch_results_unlock(void);
 void batch_clear(uint64_t first_case, uint64_t num_cases);
 void batch_mark(uint64_t current_case, uint64_t current_op);
 void batch_record(uint64_t case_index, const struct departure *d);
+void departure_encode(uint8_t *to, const struct departure *d, uint64_t op);
 uint64_t batch_current_case(void);
 
 /* bare.c */
 uint64_t bare_run(uint64_t num_messages, uint64_t message_len, uint64_t messages_per_key, uint64_t *cpu_ns);
 uint64_t cpu_time_ns(void);
 
+/* threads.c */
+enum { DEPARTS_AGAIN = 1, DEPARTS_BESIDE = 2 }; /* the second time in one thread, or beside another thread */
+struct threads_result {
+    uint64_t num_calls;  /* operations in two threads at once */
+    uint64_t num_beside; /* those of them during which the other thread ended one */
+    uint64_t case_index; /* UINT64_MAX where nothing departed */
+    uint64_t op;
+    struct departure departure;
+};
+void threads_run(uint64_t first_case, uint64_t num_cases, uint64_t num_rounds, struct threads_result *result);
+/* Where this thread is; DEPARTS_BESIDE where there is another one. */
+unsigned threads_place(uint64_t *case_index, uint64_t *op);
+uint64_t threads_progress(void);
+int threads_fault(uintptr_t address); /* from the handler: nonzero where the call may go on */
+
+/* stream.c */
+int stream_read(void *data, size_t len); /* 0, or -1 at the end of input */
+int stream_write(const void *data, size_t len);
+void stream_send_header(unsigned kind, uint64_t payload_len);
+void stream_send(unsigned kind, const void *payload, size_t len);
+_Noreturn void shim_fail(const char *sentence);
+
+/* hello.c */
+void say_hello(void);
+
 /* main.c */
 extern uint64_t num_calls;
-_Noreturn void shim_fail(const char *sentence);
-_Noreturn void shim_end_after_departure(void); /* from a signal handler too */
+_Noreturn void shim_end_after_departure(const struct departure *d); /* from a signal handler too */
 
 #endif

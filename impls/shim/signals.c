@@ -38,8 +38,7 @@ static _Noreturn void end_case(struct departure *d, const ucontext_t *u)
 {
     d->pc = frame_pc(u);
     batch_results_unlock();
-    batch_record(batch_current_case(), d);
-    shim_end_after_departure();
+    shim_end_after_departure(d);
 }
 
 HANDLER static void on_fault(int sig, siginfo_t *info, void *context)
@@ -49,10 +48,10 @@ HANDLER static void on_fault(int sig, siginfo_t *info, void *context)
         frame_resume_at(u, frame_trap_place(u));
         return;
     }
-    if (getter_running) {
-        shim_fail("the implementation's getter crashed: it may only look at the features and return its table");
+    if ((sig == SIGSEGV || sig == SIGBUS) && threads_fault((uintptr_t)info->si_addr)) {
+        return;
     }
-    if (!subject_running) {
+    if (!subject_running && !getter_running) {
         shim_fail("the shim itself crashed outside the subject");
     }
     struct departure d = {.verdict = VERDICT_CRASH, .signal = (uint8_t)sig};
@@ -65,8 +64,9 @@ HANDLER static void on_fault(int sig, siginfo_t *info, void *context)
 HANDLER static void on_tick(int sig, siginfo_t *info, void *context)
 {
     (void)info;
-    if (!subject_running || num_calls != watched_calls) {
-        watched_calls = num_calls;
+    uint64_t calls = num_calls + threads_progress();
+    if ((!subject_running && !getter_running) || calls != watched_calls) {
+        watched_calls = calls;
         watched_ticks = 0;
         return;
     }

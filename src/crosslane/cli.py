@@ -265,6 +265,10 @@ def repro(
     """Replay a finding in its lanes, or one case by its id on the oracle and every cell of its algorithm (natively
     unless lanes are named).
     """
+    from crosslane.trials import is_trial  # noqa: PLC0415
+
+    if is_trial(name):
+        sys.exit(_repro_trial(name, Selection(patterns, lanes), impls, results_file, require_sandbox=require_sandbox))
     if name.count("-") != 2:
         sys.exit(_repro_finding(name, lanes, gdb=gdb, folder=folder, impls=impls))
     from crosslane.manifest import parse_case_id  # noqa: PLC0415
@@ -285,6 +289,21 @@ def repro(
         click.echo(f"{item.cell}: {'agrees' if item.agreed and not item.text else item.text or 'departs'}")
         departed += not item.agreed
     sys.exit(1 if departed else 0)
+
+
+def _repro_trial(
+    name: str, selection: Selection, impls: tuple[Path, ...], results_file: Path | None, *, require_sandbox: bool
+) -> int:
+    """Repeat a trial in the selected cells."""
+    from crosslane.repro import replay_trial  # noqa: PLC0415
+
+    registry = _registry(impls)
+    selection = Selection(selection.patterns, selection.lanes or _lanes_of(registry, selection.patterns))
+    departed = 0
+    for item in replay_trial(registry, name, selection, results_file=results_file, require_sandbox=require_sandbox):
+        click.echo(f"{item.cell}: {item.text or 'agrees'}")
+        departed += not item.agreed
+    return 1 if departed else 0
 
 
 def _repro_finding(name: str, lanes: tuple[str, ...], *, gdb: bool, folder: Path, impls: tuple[Path, ...]) -> int:

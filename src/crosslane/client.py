@@ -20,12 +20,13 @@ from crosslane.errors import HarnessFault
 from crosslane.messages import Kind, RunFlag
 from crosslane.wire import Watch
 
-__all__ = ["Opening", "SharedMemory", "Shim", "ShimDied"]
+__all__ = ["Opening", "SharedMemory", "Shim", "ShimDied", "SubjectEnded"]
 
 HELLO_TIMEOUT_S = 30.0
 STALL_TIMEOUT_S = 60.0
 """Wall time without any operation ending after which a shim counts as hung; its own watchdog counts CPU time."""
 
+_MAY_END = (Kind.OPENED, Kind.THREADED)
 _MAX_SAID_LEN = 1 << 16
 _F_ADD_SEALS = 1033
 _F_SEAL_SHRINK = 0x0002
@@ -41,6 +42,14 @@ class ShimDied(Exception):
         self.returncode = returncode
         self.said = said
         self.stalled = stalled
+
+
+class SubjectEnded(Exception):
+    """The subject crashed or hung in a request that is no batch, and the shim said so: ``ended``."""
+
+    def __init__(self, ended: messages.Ended) -> None:
+        super().__init__(f"the subject ended: {ended.record}")
+        self.ended = ended
 
 
 class SharedMemory:
@@ -88,7 +97,10 @@ class Shim:
     """One living shim process, opened for one implementation and mode. Use as a context manager."""
 
     def __init__(self, command: Sequence[str], opening: Opening) -> None:
-        """Start ``command`` (launcher, runner and program) and open it; raises ShimDied or HarnessFault."""
+        """Start ``command`` (launcher, runner and program) and open it.
+
+        Raises ShimDied, SubjectEnded where the implementation's getter crashes or hangs, or HarnessFault.
+        """
         self._opening = opening
         self.said = ""  # what it wrote to stderr, once it has ended
         fds = (opening.batch.fd, opening.results.fd)
@@ -155,6 +167,16 @@ class Shim:
         """CPU time in ns of the same calls without the suite."""
         self._send(messages.encode_bare(num_messages, message_len, messages_per_key))
         return messages.decode_timed(self._receive(Kind.TIMED, 10 * STALL_TIMEOUT_S))[0]
+
+    def threads(
+        self, first_case: int, num_cases: int, num_rounds: int, batch: bytes | memoryview | None = None
+    ) -> messages.Threaded:
+        """Run cases in two threads at once, so many rounds of them; ``batch`` where it is not in shared memory.
+
+        Raises SubjectEnded where the subject crashes or hangs, and ShimDied.
+        """
+        self._send(messages.encode_threads(first_case, num_cases, num_rounds, batch))
+        return messages.decode_threaded(self._receive(Kind.THREADED, STALL_TIMEOUT_S))
 
     def close(self) -> None:
         """End the process in an orderly way."""
@@ -229,6 +251,9 @@ class Shim:
             sentence = payload.decode("utf-8", "replace")
             self.kill()
             raise HarnessFault(f"the shim refused: {sentence}")
+        if kind == Kind.ENDED and expected in _MAY_END:
+            self.close()
+            raise SubjectEnded(messages.decode_ended(payload))
         if kind != expected:
             self.kill()
             raise HarnessFault(f"the shim answered garbage: {kind.name} where {expected.name} was due")

@@ -24,6 +24,7 @@ from crosslane.records import AlgorithmResult
 from crosslane.refcheck import Sample, take_samples
 from crosslane.seal import finished_batch
 from crosslane.solve import Ask
+from crosslane.trials import TrialBatch, run_threads, trial_batch
 from crosslane.wire import Batch, Results, Watch
 
 __all__ = ["Notify", "conduct"]
@@ -45,7 +46,9 @@ def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmRe
             open_desk(desk, plan.manifest.block_len)
         notes += run_vectors(plan, desks, oracle, memory, notify)
         notes += run_chains(plan, desks, memory, notify)
-        samples = _run_batches(plan, desks, (oracle, blocks), memory, notify)
+        samples, trial = _run_batches(plan, desks, (oracle, blocks), memory, notify)
+        if trial is not None:
+            run_threads(desks, trial, plan.manifest.digest, memory)
         judge_in_python(plan, desks, samples)
     except HarnessFault as fault:
         notes.append(f"the oracle failed: {fault}")
@@ -76,13 +79,14 @@ def _cpu_s() -> float:
 
 def _run_batches(
     plan: AlgorithmPlan, desks: list[Desk], oracles: tuple[Executor, Executor], memory: SharedMemory, notify: Notify
-) -> list[Sample]:
+) -> tuple[list[Sample], TrialBatch | None]:
     """``oracles`` are the algorithm's and that of its block function."""
     oracle, blocks = oracles
     per_case = plan.manifest.messages_per_session
     most = max((desk.plan.comparisons for desk in desks if desk.alive), default=0)
     done, number = 0, 0
     samples: list[Sample] = []
+    trial: TrialBatch | None = None
 
     def asking(executor: Executor) -> Ask:
         def ask(batch: Batch) -> Results:
@@ -94,6 +98,7 @@ def _run_batches(
 
     while done < most:
         batch = finished_batch(plan.manifest, number, asking(oracle), asking(blocks))
+        trial = trial or trial_batch(batch, number)
         wire.encode_batch_into(batch, memory.view)
         started = []
         count = min(len(batch), -(-(most - done) // per_case))
@@ -115,7 +120,7 @@ def _run_batches(
             _finish(plan, desk, _prefix(batch, wanted), reference, number, notify)
         done += count * per_case
         number += 1
-    return samples
+    return samples, trial
 
 
 def _note_coverage(manifest: Manifest, batch: Batch, started: list[tuple[Desk, int]]) -> None:

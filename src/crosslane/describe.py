@@ -10,7 +10,7 @@ from typing import Any
 from crosslane.compare import Departure
 from crosslane.wire import Batch, Buffer, Edge, Flag, OpKind, Status, Symptom, Verdict, displacement
 
-__all__ = ["departure_text", "register_names", "session_lines"]
+__all__ = ["departure_text", "register_names", "session_lines", "signal_name"]
 
 _X86_REGISTERS = ("rbx", "rbp", "r12", "r13", "r14", "r15", "rsp", "DF", "MXCSR", "x87 control word", "x87 stack")
 _ARM_REGISTERS = (*(f"x{i}" for i in range(19, 30)), *(f"d{i}" for i in range(8, 16)), "sp", "FPCR")
@@ -44,7 +44,8 @@ def register_names(mask: int, arch: str) -> str:
     return ", ".join(name for bit, name in enumerate(names) if mask >> bit & 1)
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """Such as SIGSEGV."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -73,6 +74,8 @@ def departure_text(batch: Batch, departure: Departure, arch: str) -> str:
         return f"{where} {_ended_text(departure)}"
     if departure.symptom in (Symptom.OUTPUT, Symptom.IV):
         return _answer_text(departure, where)
+    if departure.symptom is Symptom.NONDETERMINISM:
+        return _changed_text(departure, where)
     return _watched_text(departure, where, arch)
 
 
@@ -81,7 +84,7 @@ def _watched_text(departure: Departure, where: str, arch: str) -> str:
     buffer = _BUFFERS.get(departure.buffer, "an unknown buffer")
     if departure.symptom in (Symptom.GUARD_READ, Symptom.GUARD_WRITE):
         doing = "reads" if departure.symptom is Symptom.GUARD_READ else "writes"
-        by = f" ({_signal_name(departure.signal)})" if departure.signal else ""
+        by = f" ({signal_name(departure.signal)})" if departure.signal else ""
         return f"{where} {doing} where it may not, {_where(departure)}{by}"
     if departure.symptom is Symptom.CANARY:
         return f"{where} changes memory {_where(departure)}"
@@ -94,13 +97,20 @@ def _watched_text(departure: Departure, where: str, arch: str) -> str:
     return f"{where} departs: {departure.verdict.name.lower()}, {departure.symptom.name.lower()}"
 
 
+def _changed_text(departure: Departure, where: str) -> str:
+    """An answer that was another one before."""
+    when = "the second time in one thread" if departure.registers == 1 else "while another thread works"
+    what = f"byte {departure.offset} of {_BUFFERS[departure.buffer]}" if departure.buffer else "the status"
+    return f"{where} answers otherwise {when}: {what} differs"
+
+
 def _ended_text(departure: Departure) -> str:
     """How the process ended."""
     if departure.verdict is Verdict.HANG:
         return "does not come back (3 s of CPU time)"
     if departure.verdict is Verdict.VOID:
         return "could not be judged: the shim gave up on it"
-    how = f"with {_signal_name(departure.signal)}" if departure.signal else "by ending the process"
+    how = f"with {signal_name(departure.signal)}" if departure.signal else "by ending the process"
     at = f" at address {departure.offset:#x}" if departure.offset else ""
     return f"crashes {how}{at}" + (f": {departure.report}" if departure.report else "")
 

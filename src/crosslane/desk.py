@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from crosslane import wire
+from crosslane.client import SubjectEnded
 from crosslane.compare import Departure
 from crosslane.confirm import confirm
-from crosslane.describe import departure_text
+from crosslane.describe import departure_text, signal_name
 from crosslane.errors import HarnessFault
 from crosslane.execute import Executor, Station, execute_alone
 from crosslane.generate import select_cases
@@ -21,11 +22,13 @@ from crosslane.quorum import Member, vote
 from crosslane.records import CellResult, Finding, State
 from crosslane.wire import Batch, Results, Symptom, Verdict, Watch, class_name
 
-__all__ = ["Desk", "Notify", "confirm_departure", "open_desk", "result_of", "start_desk"]
+__all__ = ["GETTER", "Desk", "Notify", "confirm_departure", "getter_text", "open_desk", "result_of", "start_desk"]
 
 Notify = Callable[[int], None]
 """Told how many comparisons were just made."""
 
+GETTER = "getter"
+"""Stands for the id of a case where an implementation's getter crashed: there is no case then."""
 MAX_CONFIRMED = 48
 """Departures of one kind that are replayed for one cell; further ones are counted as more of the same."""
 MAX_ASKED = 16
@@ -47,6 +50,7 @@ class Desk:
     num_vectors: int = 0
     num_departed: int = 0
     num_sampled: int = 0
+    num_threaded: int = 0
     hangs: bool = False
     judged_by: dict[str, int] = field(default_factory=dict)
     covered: dict[str, int] = field(default_factory=dict)
@@ -57,7 +61,7 @@ class Desk:
     @property
     def alive(self) -> bool:
         """Whether the subject was opened, nothing has broken since, and it is not known to hang."""
-        return self.state == "ran" and not self.hangs
+        return self.state == "ran" and not self.hangs and (GETTER,) not in self.findings
 
     def fail(self, fault: HarnessFault) -> None:
         """The suite's own machinery failed for this cell: void, whatever was found before stays."""
@@ -69,6 +73,11 @@ def open_desk(desk: Desk, block_len: int) -> None:
     """Start the subject and note what it says of itself; void where it is not what the cipher's metadata says."""
     try:
         shim = desk.executor.open()
+    except SubjectEnded as ended:
+        verdict, text = getter_text(ended)
+        desk.state, desk.num_departed = "ran", 1
+        desk.findings[GETTER,] = Finding(GETTER, verdict, "none", "alone", 1, text)
+        return
     except HarnessFault as fault:
         desk.fail(fault)
         return
@@ -80,6 +89,15 @@ def open_desk(desk: Desk, block_len: int) -> None:
     desk.state = "declined" if shim.opened.declined else "ran"
     if shim.opened.declined:
         desk.executor.close()
+
+
+def getter_text(seen: SubjectEnded) -> tuple[str, str]:
+    """Verdict and sentence for a getter that did not return."""
+    record = seen.ended.record
+    if record["verdict"] == Verdict.HANG:
+        return "hang", "the implementation's getter does not come back (3 s of CPU time)"
+    how = signal_name(int(record["signal"]))
+    return "crash", f"the implementation's getter crashes with {how} instead of returning its table or NULL"
 
 
 def _unlike(plan: CellPlan, hello: Hello, opened: Opened, block_len: int) -> str:
@@ -176,7 +194,7 @@ def result_of(desk: Desk) -> CellResult:
         for bit, name in enumerate(names)
         if name in expected or any(taken[c] >> bit & 1 for c in range(wire.NUM_CLASSES))
     }
-    watchers = {"layout", "canary", "registers", "context", "paths"}
+    watchers = {"layout", "canary", "registers", "context", "paths", "threads"}
     blind = {str(watch.name).lower() for watch in opened.blind} if opened else set()
     return CellResult(
         cell=str(desk.plan.cell),
@@ -188,6 +206,7 @@ def result_of(desk: Desk) -> CellResult:
         num_vectors=desk.num_vectors,
         num_departed=desk.num_departed,
         num_sampled=desk.num_sampled,
+        num_threaded=desk.num_threaded,
         judged_by=desk.judged_by,
         findings=tuple(desk.findings.values()),
         needed_features=desk.plan.needed_features,

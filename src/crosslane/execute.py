@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from crosslane import wire
 from crosslane.client import Opening, SharedMemory, Shim, ShimDied
 from crosslane.errors import HarnessFault
-from crosslane.messages import Done, Reason, RunFlag
+from crosslane.messages import Done, Reason, RunFlag, Threaded
 from crosslane.wire import Batch, Results, Verdict, Watch
 
 __all__ = ["BLOCK_MODE", "Executor", "Station", "execute_alone", "execute_unless_declined"]
@@ -79,7 +79,10 @@ class Executor:
         """What a sanitizer said of the last case that departed."""
 
     def open(self) -> Shim:
-        """The living shim, started if there is none; raises HarnessFault where it cannot be started."""
+        """The living shim, started if there is none.
+
+        Raises SubjectEnded where the implementation's getter crashes, HarnessFault where nothing can be started.
+        """
         if self._shim is None:
             opening = Opening(
                 self.station.mode, self.station.symbol, self.station.cipher, self.station.hide, self.watch,
@@ -200,6 +203,21 @@ class Executor:
         record["registers"] = 0
         record["pc"] = 0
         self._next = current + 1
+
+    def threads(self, batch: Batch, num_rounds: int) -> Threaded:
+        """Run all of the batch that lies in the shared memory in two threads at once; ends the process.
+
+        Raises SubjectEnded where the subject crashes or hangs, HarnessFault where the process dies without a word.
+        """
+        shim = self.open()
+        inline = None if shim.mapped else self._batch_memory.view[: wire.batch_len(batch)]
+        try:
+            return shim.threads(0, len(batch), num_rounds, inline)
+        except ShimDied as died:
+            self._shim = None
+            raise HarnessFault(f"the shim of {self.station.symbol} ended beside a second thread: {died}") from died
+        finally:
+            self.close()
 
     def bare(self, num_messages: int, message_len: int, messages_per_key: int) -> int:
         """CPU time in ns of the same calls without the suite; does not count towards ``cpu_ns``."""

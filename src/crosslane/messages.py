@@ -8,28 +8,36 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
+from typing import Any
+
+import numpy as np
 
 from crosslane.errors import HarnessFault
-from crosslane.wire import NUM_CLASSES, Watch
+from crosslane.wire import CASE_RESULT, NUM_CLASSES, Watch
 
 __all__ = [
     "HEADER_LEN",
     "PROTOCOL_VERSION",
     "Done",
+    "Ended",
     "Hello",
     "Kind",
     "Opened",
     "Reason",
     "RunFlag",
+    "Threaded",
     "decode_done",
+    "decode_ended",
     "decode_header",
     "decode_hello",
     "decode_opened",
+    "decode_threaded",
     "decode_timed",
     "encode_bare",
     "encode_message",
     "encode_open",
     "encode_run",
+    "encode_threads",
 ]
 
 PROTOCOL_VERSION = 1
@@ -44,10 +52,13 @@ class Kind(IntEnum):
     OPEN = 0x01
     RUN = 0x02
     BARE = 0x03
+    THREADS = 0x04
     HELLO = 0x81
     OPENED = 0x82
     DONE = 0x83
     TIMED = 0x84
+    ENDED = 0x85
+    THREADED = 0x86
     ERROR = 0xFF
 
 
@@ -70,6 +81,9 @@ _OPEN = struct.Struct("<32s64s32sQQQQii")
 _RUN = struct.Struct("<QQQ")
 _BARE = struct.Struct("<QQQQ")
 _DONE = struct.Struct("<QIIQQ")
+_THREADS = struct.Struct("<QQQQ")
+_THREADED = struct.Struct("<QQQ")
+_NO_CASE = (1 << 64) - 1
 _OPENED = struct.Struct("<IIIIQ")
 _PATH_NAME_LEN = 32
 
@@ -120,6 +134,25 @@ class Done:
     num_calls: int
     taken: tuple[int, ...]
     results: bytes
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The subject crashed or hung instead of an answer; ``record`` is one of dtype CASE_RESULT, of case ``case``."""
+
+    case: int
+    record: Any
+
+
+@dataclass(frozen=True)
+class Threaded:
+    """Answer to THREADS: operations run in two threads at once, those that ran beside one of the other thread, and the
+    first departure, or None; its record's ``registers`` is 1 where one thread was enough.
+    """
+
+    num_calls: int
+    num_beside: int
+    departed: Ended | None
 
 
 def encode_message(kind: Kind, payload: bytes = b"") -> bytes:
@@ -179,6 +212,13 @@ def encode_run(first_case: int, num_cases: int, flags: RunFlag, batch: bytes | m
 def encode_bare(num_messages: int, message_len: int, messages_per_key: int) -> bytes:
     """BARE."""
     return encode_message(Kind.BARE, _BARE.pack(num_messages, message_len, messages_per_key, 0))
+
+
+def encode_threads(first_case: int, num_cases: int, num_rounds: int, batch: bytes | memoryview | None) -> bytes:
+    """THREADS, with the batch behind it unless it is shared memory (None)."""
+    flags = RunFlag(0) if batch is None else RunFlag.INLINE
+    payload = _THREADS.pack(first_case, num_cases, num_rounds, int(flags))
+    return encode_message(Kind.THREADS, payload + bytes(batch or b""))
 
 
 _HELLO_TYPES: Mapping[str, type] = {
@@ -247,3 +287,23 @@ def decode_timed(payload: bytes) -> tuple[int, int]:
         raise HarnessFault(f"TIMED has {len(payload)} bytes, not 16")
     cpu_ns, digest = struct.unpack("<QQ", payload)
     return cpu_ns, digest
+
+
+def _record(payload: bytes) -> Any:
+    return np.frombuffer(payload, CASE_RESULT, 1)[0]
+
+
+def decode_ended(payload: bytes) -> Ended:
+    """Read ENDED."""
+    if len(payload) != 8 + CASE_RESULT.itemsize:
+        raise HarnessFault(f"ENDED has {len(payload)} bytes, not {8 + CASE_RESULT.itemsize}")
+    return Ended(int.from_bytes(payload[:8], "little"), _record(payload[8:]))
+
+
+def decode_threaded(payload: bytes) -> Threaded:
+    """Read THREADED."""
+    if len(payload) != _THREADED.size + CASE_RESULT.itemsize:
+        raise HarnessFault(f"THREADED has {len(payload)} bytes, not {_THREADED.size + CASE_RESULT.itemsize}")
+    num_calls, num_beside, case = _THREADED.unpack_from(payload)
+    departed = None if case == _NO_CASE else Ended(case, _record(payload[_THREADED.size :]))
+    return Threaded(num_calls, num_beside, departed)

@@ -64,6 +64,7 @@ class CellResult:
     """Everything a run learned of one cell.
 
     ``comparisons`` counts messages, vectors included, ``num_sampled`` messages held against the Python reference;
+    ``num_threaded`` messages run in two threads at once;
     ``paths`` maps a code path to the length classes in which it was taken; ``declared_paths`` are those of the cell's
     mode. ``covered`` counts the messages of its first batch by what they exercise (``coverage.coverage``). ``full`` is
     whether its lane gets the full grids, ``build_lane`` whether that is there for its compiler. ``faults`` are its
@@ -87,6 +88,7 @@ class CellResult:
     unwatched: tuple[str, ...]
     cpu_s: float
     provider: bool = False
+    num_threaded: int = 0
     judged_by: Mapping[str, int] = field(default_factory=dict)
     judgements: tuple[Judgement, ...] = ()
     covered: Mapping[str, int] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from crosslane.buildcache import cache_folder
 from crosslane.compare import compare
 from crosslane.data import read_files
 from crosslane.describe import departure_text, session_lines
+from crosslane.desk import GETTER
 from crosslane.errors import BadInput
 from crosslane.execute import Station, execute_alone, execute_unless_declined
 from crosslane.generate import select_cases
@@ -21,15 +22,16 @@ from crosslane.manifest import CaseId, Manifest, parse_manifest
 from crosslane.model import Registry
 from crosslane.names import parse_algorithm
 from crosslane.oracles import load_oracles
-from crosslane.plan import DEFAULT_SEED, AlgorithmPlan, Counts, Selection, make_plans, manifest_of
+from crosslane.plan import DEFAULT_SEED, AlgorithmPlan, CellPlan, Counts, Selection, make_plans, manifest_of
 from crosslane.quorum import case_within
 from crosslane.refcheck import OracleVerdict, judge_by_oracle, judge_samples, load_reference, take_samples
 from crosslane.registry import cells
 from crosslane.seal import finished_batch
 from crosslane.solve import Ask
+from crosslane.trials import NUM_REPLAYS, read_trial, see_getter, see_threads, trial_batch
 from crosslane.wire import Batch, Results, Watch
 
-__all__ = ["Replay", "find_manifest", "judges_of", "replay"]
+__all__ = ["Replay", "find_manifest", "judges_of", "replay", "replay_trial"]
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,32 @@ def replay(
         )
     batch = _the_case(manifest, case_id, chosen[0])
     return [str(algorithm), *session_lines(batch, 0)], _replays(chosen[0], batch)
+
+
+def replay_trial(
+    registry: Registry, name: str, selection: Selection, *, results_file: Path | None, require_sandbox: bool
+) -> Iterator[Replay]:
+    """A trial as a whole, in each selected cell; one of cases in those of its algorithm alone."""
+    patterns, case_id, manifest = selection.patterns, None, None
+    if name != GETTER:
+        case_id = read_trial(name)
+        manifest = find_manifest(registry, case_id.digest, results_file)
+        patterns = patterns or (f"{parse_algorithm(manifest.algorithm)}/*",)
+    plans = make_plans(registry, Selection(patterns, selection.lanes), counts=Counts(), require_sandbox=require_sandbox)
+    for plan in plans.algorithms:
+        if case_id is None or manifest is None:
+            yield from (_answer(cell, [see_getter(cell.station)]) for cell in plan.cells)
+        elif str(plan.algorithm) == manifest.algorithm:
+            batch = finished_batch(manifest, case_id.batch, _asking(plan.oracle), _asking(plan.blocks))
+            trial = trial_batch(batch, case_id.batch)
+            yield from (_answer(cell, see_threads(cell.station, trial, cell.arch, NUM_REPLAYS)) for cell in plan.cells)
+
+
+def _answer(cell: CellPlan, seen: list[str]) -> Replay:
+    """What a cell answered to so many trials of one kind."""
+    departed = [text for text in seen if text]
+    often = f" ({len(departed)} of {len(seen)} times)" if len(seen) > 1 else ""
+    return Replay(str(cell.cell), agreed=not departed, text=departed[0] + often if departed else "")
 
 
 def _replays(plan: AlgorithmPlan, batch: Batch) -> Iterator[Replay]:

@@ -76,6 +76,31 @@ PLANT(upper_bits)
     }
 }
 
+/* Keeps what a call needs in a buffer that all calls share. */
+PLANT(static_scratch)
+{
+    static uint8_t scratch[16];
+    if (BEFORE_DATA) {
+        memcpy(scratch, c->iv_before, 16);
+    }
+    if (AFTER_DATA && memcmp(scratch, c->iv_before, 16) != 0) {
+        c->dst[0] ^= 1;
+    }
+}
+
+/* The same, and the shared thing is a pointer. */
+PLANT(static_pointer)
+{
+    static const uint8_t *volatile at;
+    if (BEFORE_DATA) {
+        at = c->src;
+    }
+    if (AFTER_DATA) {
+        (void)*(volatile const uint8_t *)at;
+        at = NULL;
+    }
+}
+
 /* ---- ends the process, or never returns ---- */
 
 PLANT(null_deref)
@@ -155,19 +180,19 @@ PLANT(kills_itself)
     }
 }
 
-PLANT(talks_on_stdout)
-{
-    if (BEFORE_DATA && write(STDOUT_FILENO, "debug: here we are\n", 19) != 19) {
-        abort();
-    }
-}
-
 /* ---- touches what it should not ---- */
 
 PLANT(reads_behind_the_input)
 {
     if (BEFORE_DATA) {
         (void)*(volatile const uint8_t *)(c->src + c->len);
+    }
+}
+
+PLANT(reads_far_behind_the_input)
+{
+    if (BEFORE_DATA) {
+        (void)*(volatile const uint8_t *)(c->src + (2 << 20));
     }
 }
 
@@ -340,6 +365,22 @@ PLANT(prefetches_beyond)
         __builtin_prefetch(c->src + c->len);
         __builtin_prefetch(c->src + c->len + (1 << 20));
         __builtin_prefetch(NULL);
+    }
+}
+
+/* Neither reaches the protocol. */
+PLANT(talks_on_stdout)
+{
+    if (BEFORE_DATA && write(STDOUT_FILENO, "debug: here we are\n", 19) != 19 && errno != EAGAIN) {
+        abort();
+    }
+}
+
+PLANT(reads_stdin)
+{
+    char byte;
+    if (BEFORE_DATA && read(STDIN_FILENO, &byte, 1) != -1) {
+        abort();
     }
 }
 

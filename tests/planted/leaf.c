@@ -5,6 +5,7 @@
  *   COUNTER_LEN as in sm4.h;
  *   AT_ENTRY    instructions at the entry of ctr, before anything else: may set the sixth argument, `stale`, which an
  *               honest machine state leaves zero and which spoils the output where it is not;
+ *   AT_GETTER   statements in the getter;
  *   AT_RETURN   instructions just before ctr returns.
  */
 #include "fault.h"
@@ -81,5 +82,6 @@ const struct subject_leaf *GETTER(uint64_t features)
         .decrypt_blocks = decrypt_blocks,
         .ctr = {planted_slot, planted_slot},
     };
+    AT_GETTER
     return (features & NEEDS) == NEEDS ? &leaf : NULL;
 }

@@ -31,6 +31,7 @@ from crosslane.plan import AlgorithmPlan, CellPlan, RunPlan
 from crosslane.records import AlgorithmResult, CellResult, Finding
 from crosslane.registry import implementation_named, mode_named
 from crosslane.toolchain import lane_toolchain
+from crosslane.trials import is_trial
 from crosslane.wire import Buffer, Symptom, Verdict
 
 __all__ = ["Keeper", "KeptRun", "ingredients", "kept_lines", "subject_of"]
@@ -108,12 +109,14 @@ class Keeper:
             plan = by_name[result.name]
             cells = {str(cell.cell): cell for cell in plan.cells}
             for cell in sorted(result.cells, key=lambda item: not cells[item.cell].native):
-                if not cell.findings:
+                failed += [(cell.cell, _as_trial(item)) for item in cell.findings if is_trial(item.case_id)]
+                others = tuple(item for item in cell.findings if not is_trial(item.case_id))
+                if not others:
                     continue
                 self._say(f"shrinking: {cell.cell}")
                 place = cells[cell.cell]
                 try:
-                    found = list(self._faults(plan, place, cell))
+                    found = list(self._faults(plan, place, replace(cell, findings=others)))
                 except HarnessFault as fault:
                     failed.append((cell.cell, str(fault)))
                     continue
@@ -182,6 +185,10 @@ class Keeper:
         if (kept.state == "accepted") != (key.id in self._accepted) and kept.state in ("accepted", "open"):
             kept = self._store.update(kept.id, state="accepted" if key.id in self._accepted else "open")
         return kept
+
+
+def _as_trial(finding: Finding) -> str:
+    return f"{finding.case_id} is no case that could be shrunk: `crosslane repro` repeats it as a whole"
 
 
 def _vector_raws(judge: Judge, plan: AlgorithmPlan, cell: CellResult) -> list[Raw]:
