@@ -46,6 +46,7 @@ sources = [{sources}]
 fused = [{fused}]
 paths = [{paths}]
 constant_time = false
+wipes = {wipes}
 description = "Planted by the tests."
 """
 _X86_FEATURES = ("ssse3", "sse4_1", "aes", "pclmul", "avx")
@@ -68,6 +69,7 @@ class Plant:
     paths: tuple[str, ...] = ("ctr",)
     source: str = "leaf.c"
     fused: tuple[str, ...] = ("ctr",)
+    wipes: bool = False
 
     @property
     def header(self) -> str:
@@ -101,6 +103,7 @@ def lay_out(folder: Path, plants: Sequence[Plant]) -> Path:
             sources=_quoted([plant.source, "faults.h", "sm4.h", "fault.h"]),
             fused=_quoted(plant.fused),
             paths=_quoted(plant.paths),
+            wipes=str(plant.wipes).lower(),
         )
         (place / "impl.toml").write_text(text)
     return folder
@@ -172,6 +175,7 @@ class Planted:
             native=lane.runner == "native",
             paths=implementation.paths,
             ways=implementation.ways,
+            wipes=implementation.wipes,
             declared=implementation.paths,
             station=station or self.station(name, lane_name),
             comparisons=count,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from crosslane.findings.case import Case
 
-__all__ = ["AEAD_FAULTS", "FAULTS", "KEEPING", "LEAST", "TWO", "Sown", "is_small", "lines", "sow"]
+__all__ = ["AEAD_FAULTS", "DIRTY", "FAULTS", "KEEPING", "LEAST", "TWO", "Sown", "is_small", "lines", "sow"]
 
 _PLANTED = Path(__file__).parent / "planted"
 _NAMES = [
@@ -41,6 +41,7 @@ _NAMES = [
     "MAC_2",
     "KEEPS",
     "KEEPS_COUNT",
+    "DIRTY",
 ]
 _IMPL = """# SPDX-License-Identifier: Apache-2.0
 driver = "{driver}"
@@ -117,6 +118,7 @@ KEEPING = (
     _sown("keeps", "sm4", "cbc", "output", "neighbours"),
     _sown("keeps_count", "aes", "cbc", "output", "neighbours"),
 )
+DIRTY = _sown("dirty", "aes", "ctr", "output", "dirty_state")
 TWO = Sown("two", "sm4", "ctr", ("CTR_IN_PLACE", "CTR_TAIL"), "output", "")
 
 
@@ -144,6 +146,7 @@ LEAST: dict[str, tuple[str, ...]] = {
     "align_3": (*_PLAIN, "update 1 in middle+3"),
     "cfb_tail": (*_PLAIN, "update 1"),
     "reads_key": ("setkey 16 in end+0",),
+    "dirty": (*_PLAIN, "update 1"),
     "ghash_3": ("setkey 16", "setiv 48", "update 1"),
     "ghash_5": ("setkey 16", "setiv 1", "update 80", "final 0", "tag 0"),
     "ctr_decrypt_3": (
@@ -169,10 +172,11 @@ def sow(folder: Path, plants: Sequence[Sown]) -> Path:
         for name in ("modes_leaf.c", f"{plant.cipher}.h"):
             shutil.copy(_PLANTED / name, place / name)
         bits = sum(1 << _NAMES.index(fault) for fault in plant.faults)
+        spoilt = 2 if plant is DIRTY else int(plant.registers)
         (place / "fault.h").write_text(
             "/* SPDX-License-Identifier: Apache-2.0 */\n"
             f'#include "{plant.cipher}.h"\n#define FAULTS UINT32_C({bits})\n'
-            f"#define GETTER {plant.cipher}_{plant.name}\n#define REGISTERS {int(plant.registers)}\n"
+            f"#define GETTER {plant.cipher}_{plant.name}\n#define REGISTERS {spoilt}\n"
         )
         text = _IMPL.format(driver=plant.driver, cipher=plant.cipher, mode=plant.mode)
         (place / "impl.toml").write_text(text)

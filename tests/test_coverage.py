@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from crosslane.coverage import coverage, merged
-from crosslane.generate import generate_batch
+from crosslane.generate import draw_batch, generate_batch
 from crosslane.manifest import Manifest
 from crosslane.wire import Batch, Edge, Flag, OpKind
 
@@ -39,11 +39,9 @@ class Recount:
         self.manifest, self.batch = manifest, batch
         self.found: Counter[str] = Counter()
         self.aligns: dict[str, set[int]] = {}
-        for case in batch.cases:
-            first = int(case["first_op"])
-            self.session(batch.ops[first : first + int(case["num_ops"])])
+        self.read(batch.ops)
 
-    def session(self, ops: Any) -> None:
+    def read(self, ops: Any) -> None:
         updates: list[Any] = []
         iv = b""
         for op in ops:
@@ -93,8 +91,9 @@ class Recount:
 @pytest.mark.parametrize("number", [0, 3])
 def test_the_counts_are_those_of_a_reader(make_manifest: MakeManifest, name: str, number: int) -> None:
     manifest = make_manifest(**{"sessions_per_batch": 128, **MODES[name]})
-    batch = generate_batch(manifest, number)
-    counted, again = coverage(manifest, batch), Recount(manifest, batch)
+    drawn = draw_batch(manifest, number)
+    turned = replace(drawn.batch, ops=drawn.batch.ops[np.argsort(drawn.owner, kind="stable")])
+    counted, again = coverage(manifest, drawn.batch), Recount(manifest, turned)
     shared = [key for key in again.found if key in counted]
     assert {key: counted[key] for key in shared} == {key: again.found[key] for key in shared}
     assert len(shared) > 20
@@ -142,3 +141,24 @@ def test_only_the_cases_that_are_there_count(make_manifest: MakeManifest) -> Non
 def test_counts_are_added_and_of_distinct_values_the_larger_is_taken() -> None:
     one, other = {"empty": 2, "distinct_lengths": 7}, {"empty": 3, "distinct_lengths": 5, "large": 1}
     assert merged(one, other) == {"empty": 5, "distinct_lengths": 7, "large": 1}
+
+
+def test_keys_with_a_weak_part_are_counted_by_policy(make_manifest: MakeManifest) -> None:
+    weak = tuple(bytes([i, 0xF0 | i] * 4).hex() for i in range(2, 18, 2))
+    manifest = make_manifest(
+        **{**MODES["ctr_8"], "weak_keys": weak, "ignored_bits": 1, "sessions_per_batch": 1024, "refusals": ("key",)}
+    )
+    batch = generate_batch(manifest, 0)
+    wanted: Counter[str] = Counter()
+    owner = np.repeat(batch.cases["policy"], batch.cases["num_ops"])
+    for op, policy in zip(batch.ops, owner, strict=True):
+        if op["kind"] != OpKind.SETKEY or op["in_len"] != 24:
+            continue
+        key = batch.blob[int(op["in_off"]) :][:24] & 0xFE
+        if any(key[8 * i : 8 * i + 8].tobytes().hex() in weak for i in range(3)):
+            wanted["weak_keys"] += 1
+            wanted[f"weak_keys_policy_{policy}"] += 1
+    counted = coverage(manifest, batch)
+    assert {key: count for key, count in counted.items() if key.startswith("weak")} == dict(wanted)
+    assert wanted["weak_keys"] > 60
+    assert len(wanted) == 5

@@ -21,13 +21,15 @@ from hypothesis import strategies as st
 from crosslane.data import data_root
 from crosslane.errors import BadInput, HarnessFault
 from crosslane.findings.case import Case, Operation, Place, batch_of, case_of
+from crosslane.findings.classes import CLASSES, classes_of
 from crosslane.findings.deviations import Deviation, add_deviation, check_dates, load_deviations, unused
 from crosslane.findings.formats import case_from_bytes, case_from_json, case_to_bytes, case_to_json
 from crosslane.findings.record import Key, Record
 from crosslane.findings.store import Kept, Store
+from crosslane.findings.without import REMOVABLE
 from crosslane.generate import generate_batch
 from crosslane.manifest import Manifest
-from crosslane.wire import Edge, Flag, OpKind
+from crosslane.wire import Buffer, Edge, Flag, OpKind
 
 SCHEMA = json.loads((data_root() / "corpora" / "schemas" / "case.schema.json").read_text())
 KEY = Key("toy-avx", "ctr(toy)", "output", "counter:64")
@@ -271,3 +273,30 @@ def test_a_deviation_of_another_key_is_refused(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("counter:64", "counter:32"))
     with pytest.raises(BadInput, match="its four key fields make"):
         load_deviations(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "classes"),
+    [
+        ("any", ("any",)),
+        ("in:behind+blocks:=8", ("in", "blocks")),
+        ("register:rbx,r12+encrypt", ("register", "encrypt")),
+        ("sigsegv+key_len:24", ("signal", "key_len")),
+        ("signal_63", ("signal",)),
+    ],
+)
+def test_a_class_has_words_of_a_closed_list(text: str, classes: tuple[str, ...]) -> None:
+    assert classes_of(text) == classes
+
+
+def test_a_word_of_no_class_is_refused() -> None:
+    with pytest.raises(BadInput, match=r"'tail\+speed:3' has 'speed:3', which is in no class; words are any, in_place"):
+        classes_of("tail+speed:3")
+
+
+def test_every_word_that_is_given_has_a_class_and_is_documented() -> None:
+    """Features that can be taken out, buffers, and the words of findings that are not shrunk."""
+    page = (data_root() / "docs" / "reference" / "findings.md").read_text()
+    words = {*REMOVABLE, *(buffer.name.lower() for buffer in Buffer)} - {"chaining"}
+    assert words <= set(CLASSES)
+    assert all(f"| `{word}` | {meaning} |" in page for word, meaning in CLASSES.items())

@@ -13,15 +13,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from planting import NATIVE, SAME_EMULATED
-from shrinking import FAULTS, TWO, Sown, sow
+from planting import EMULATED, NATIVE, SAME_EMULATED
+from shrinking import FAULTS, KEEPING, TWO, Sown, lines, sow
 
 from crosslane.compare import Departure
 from crosslane.data import data_root
+from crosslane.errors import MissingTool
 from crosslane.execute import Station
 from crosslane.findings.formats import case_from_json
 from crosslane.findings.gather import first_departure
-from crosslane.findings.replay import retest
+from crosslane.findings.replay import debug, retest
 from crosslane.findings.store import Store
 from crosslane.registry import load_registry
 from crosslane.wire import Batch
@@ -40,9 +41,9 @@ def crosslane(*arguments: str | Path, cwd: Path, stdin: str = "") -> subprocess.
     )  # fmt: skip
 
 
-def check(work: Path, plant: Sown, *more: str) -> subprocess.CompletedProcess[str]:
+def check(work: Path, plant: Sown, *more: str, lane: str = NATIVE) -> subprocess.CompletedProcess[str]:
     return crosslane(
-        "check", "--cell", f"{plant.algorithm}/{plant.driver}", "--lane", NATIVE, "--count", "4096", "--vectors", "own",
+        "check", "--cell", f"{plant.algorithm}/{plant.driver}", "--lane", lane, "--count", "1024", "--vectors", "own",
         "--impls", "mine", *more, cwd=work,
     )  # fmt: skip
 
@@ -51,7 +52,7 @@ def check(work: Path, plant: Sown, *more: str) -> subprocess.CompletedProcess[st
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A working folder with three wrong implementations, of which two were checked."""
     folder = tmp_path_factory.mktemp("work")
-    sow(folder / "mine", [CARRY, READS, TWO])
+    sow(folder / "mine", [CARRY, READS, TWO, *KEEPING])
     for plant in (CARRY, READS):
         done = check(folder, plant)
         assert done.returncode == 1, done.stderr
@@ -84,6 +85,25 @@ def test_two_faults_are_two_findings_and_a_second_run_adds_none(work: Path, tmp_
         assert {item.record.key.fault_class for item in kept} == {"in_place", "tail"}
 
 
+@pytest.mark.parametrize("plant", KEEPING, ids=lambda plant: plant.name)
+def test_a_fault_that_needs_company_is_kept_with_just_that(work: Path, tmp_path: Path, plant: Sown) -> None:
+    """A decrypting session of two blocks, or three of them, before the one that departs."""
+    elsewhere = str(tmp_path / "kept")
+    assert check(work, plant, "--findings", elsewhere).returncode == 1
+    ((only,), wrong) = Store(tmp_path / "kept").read_all()
+    assert wrong == []
+    assert (only.record.key.symptom, only.record.key.fault_class, only.record.shrunk) == ("output", "neighbours", True)
+    before = ("decrypt", "setkey 16", "setiv 16", "update 32")
+    num, length = (1, 48) if plant.name == "keeps" else (3, 16)
+    assert [lines(case) for case in only.case.sessions] == [
+        *[before] * num, ("setkey 16", "setiv 16", f"update {length}"),
+    ]  # fmt: skip
+    again = crosslane("findings", "retest", only.record.id, "--findings", elsewhere, cwd=work)
+    assert "departs 10 of 10 times: open" in again.stdout
+    done = crosslane("repro", only.record.id, "--findings", elsewhere, cwd=work)
+    assert (done.returncode, done.stdout.count("session: decrypt")) == (1, num)
+
+
 def test_nothing_is_kept_without_departures_or_where_not_wanted(work: Path, tmp_path: Path) -> None:
     folder = tmp_path / "none"
     assert check(work, CARRY, "--findings", str(folder), "--no-findings").returncode == 1
@@ -106,30 +126,64 @@ def test_a_finding_is_shown_in_every_form(work: Path) -> None:
 
 
 @pytest.mark.parametrize("plant", [CARRY, READS], ids=lambda plant: plant.name)
-def test_repro_departs_in_python_and_as_a_c_program(work: Path, plant: Sown, tmp_path: Path) -> None:
-    name = finding(work, plant)
-    done = crosslane("repro", name, cwd=work)
+def test_repro_departs(work: Path, plant: Sown) -> None:
+    done = crosslane("repro", finding(work, plant), cwd=work)
     assert done.returncode == 1, done.stderr
     assert f"{plant.algorithm}/{plant.driver}@{NATIVE}: " in done.stdout
-    source = work / "findings" / name / "repro.c"
-    command = re.search(r"Build and run it[^\n]*\n(.*?)\n \*   \./repro", source.read_text(), re.DOTALL)
+
+
+def run_header(folder: Path, subject: Path) -> subprocess.CompletedProcess[str]:
+    """Do what the first lines of repro.c say, in its folder."""
+    text = (folder / "repro.c").read_text()
+    command = re.search(r"Build and run it[^\n]*\n(.*?)\n \* It prints", text, re.DOTALL)
     assert command is not None
-    line = re.sub(r"^ \* *", "", command[1], flags=re.MULTILINE).replace(" repro.c ", f" {source} ")
-    environment = {**os.environ, "CROSSLANE": str(data_root()), "SUBJECT": str(work / "mine")}
-    built = subprocess.run(["bash", "-c", line], cwd=tmp_path, env=environment, capture_output=True, check=False)
-    assert built.returncode == 0, built.stderr
-    ran = subprocess.run([str(tmp_path / "repro")], capture_output=True, text=True, check=False)
-    assert ran.returncode == 1
-    assert "expected:" in ran.stdout
-    assert "got:" in ran.stdout
+    lines = re.sub(r"^ \* *", "", command[1], flags=re.MULTILINE)
+    environment = {"PATH": os.environ["PATH"], "SUBJECT": str(subject)}
+    return subprocess.run(
+        ["bash", "-c", "set -e\n" + lines], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
-def test_a_debugger_stops_at_the_subjects_call(work: Path) -> None:
-    if shutil.which("gdb") is None:
-        pytest.skip("gdb is not installed")
-    for lane in (NATIVE, SAME_EMULATED):
-        done = crosslane("repro", finding(work, CARRY), "--gdb", "--lane", lane, cwd=work, stdin="kill\nquit\n")
-        assert re.search(r"#0 .*planted_ctr_slot", done.stdout), done.stdout + done.stderr
+@pytest.mark.parametrize(
+    ("plant", "lane"), [(CARRY, NATIVE), (READS, NATIVE), (CARRY, EMULATED)], ids=["carry", "reads", "emulated"]
+)
+def test_the_c_program_stands_alone(work: Path, tmp_path: Path, plant: Sown, lane: str) -> None:
+    """Compiled from the finding's folder and the subject's, far from the suite: 1 for the fault, 0 where mended."""
+    store = work / "findings"
+    if lane != NATIVE:
+        store = tmp_path / "kept"
+        assert check(work, plant, "--findings", str(store), lane=lane).returncode == 1
+        (name,) = Store(store).ids()
+    else:
+        name = finding(work, plant)
+    alone = shutil.copytree(store / name, tmp_path / "alone")
+    assert str(data_root()) not in (alone / "repro.c").read_text()
+    subject = shutil.copytree(work / "mine" / plant.cipher / plant.name, tmp_path / "subject")
+    done = run_header(alone, subject)
+    assert (done.returncode, "expected:" in done.stdout, "got:" in done.stdout) == (1, True, True), done.stderr
+    code = subject / "modes_leaf.c"
+    code.write_text(code.read_text().replace("#define HAS(name) (", "#define HAS(name) (0 & "))
+    done = run_header(alone, subject)
+    assert (done.returncode, done.stdout) == (0, "agrees\n"), done.stderr
+
+
+@pytest.mark.parametrize("lane", [NATIVE, SAME_EMULATED, EMULATED])
+def test_a_debugger_stops_at_the_subjects_call(work: Path, lane: str) -> None:
+    debugger = "gdb-multiarch" if lane == EMULATED else "gdb"
+    if shutil.which(debugger) is None:
+        pytest.skip(f"{debugger} is not installed")
+    done = crosslane("repro", finding(work, CARRY), "--gdb", "--lane", lane, cwd=work, stdin="kill\nquit\n")
+    assert re.search(r"#0 .*planted_ctr_slot", done.stdout), done.stdout + done.stderr
+
+
+def test_a_debugger_that_is_not_installed_is_named(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    registry = load_registry(data_root(), [work / "mine"])
+    kept = Store(work / "findings").read(finding(work, CARRY))
+    with pytest.raises(
+        MissingTool, match=r"^gdb-multiarch is not installed: install the Debian package gdb-multiarch$"
+    ):
+        debug(registry, kept, [EMULATED])
 
 
 def test_an_accepted_finding_does_not_fail_a_check(work: Path, tmp_path: Path) -> None:
@@ -175,7 +229,7 @@ def test_a_case_that_departs_at_times_is_flaky_with_its_rate(
     def at_times(batch: Batch, subject: Station, oracle: Station) -> Departure | None:
         return first_departure(batch, subject, oracle) if next(calls) % 5 == 0 else None
 
-    monkeypatch.setattr("crosslane.findings.replay.first_departure", at_times)
+    monkeypatch.setattr("crosslane.findings.answers.first_departure", at_times)
     registry = load_registry(data_root(), [work / "mine"])
     done = retest(registry, store, kept, [NATIVE], revision="ab")
     assert (done.departed, done.record.state, done.record.rate) == (2, "flaky", 0.2)

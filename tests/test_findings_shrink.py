@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from planting import EMULATED, NATIVE
-from shrinking import AEAD_FAULTS, FAULTS, LEAST, TWO, Sown, is_small, lines, sow
+from shrinking import AEAD_FAULTS, DIRTY, FAULTS, LEAST, TWO, Sown, is_small, lines, sow
 
 from crosslane.data import data_root
 from crosslane.findings.formats import case_to_json
@@ -23,12 +23,12 @@ from crosslane.registry import load_registry
 
 pytestmark = pytest.mark.xdist_group("findings_shrink")
 
-EMULATED_TOO = ("carry_64", "cbc_in_place", "reads_tail", "register", "xts_in_place")
+EMULATED_TOO = ("carry_64", "cbc_in_place", "dirty", "reads_tail", "register", "xts_in_place")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return sow(tmp_path_factory.mktemp("sown"), [*FAULTS, *AEAD_FAULTS, TWO])
+    return sow(tmp_path_factory.mktemp("sown"), [*FAULTS, *AEAD_FAULTS, DIRTY, TWO])
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def natively(folder: Path) -> dict[str, Measured]:
 
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measured]:
-    some = sow(tmp_path_factory.mktemp("some"), [plant for plant in FAULTS if plant.name in EMULATED_TOO])
+    some = sow(tmp_path_factory.mktemp("some"), [plant for plant in [*FAULTS, DIRTY] if plant.name in EMULATED_TOO])
     return {item.driver: item for item in measure_folder(some, [EMULATED], ["another seed"], num_batches=2)}
 
 
@@ -47,7 +47,7 @@ def expected_class(plant: Sown, arch: str) -> str:
     return plant.fault_class.format(register)
 
 
-@pytest.mark.parametrize("plant", [*FAULTS, *AEAD_FAULTS], ids=lambda plant: plant.name)
+@pytest.mark.parametrize("plant", [*FAULTS, *AEAD_FAULTS, DIRTY], ids=lambda plant: plant.name)
 def test_a_fault_is_one_finding_with_the_least_case(natively: dict[str, Measured], plant: Sown) -> None:
     found = natively[plant.driver]
     assert [(key.symptom, key.fault_class) for key in found.keys] == [
@@ -55,19 +55,19 @@ def test_a_fault_is_one_finding_with_the_least_case(natively: dict[str, Measured
     ]
     (case,) = found.cases
     assert lines(case) == LEAST[plant.name]
-    assert found.took_s < 10
+    assert found.cpu_s < 10
 
 
 @pytest.mark.parametrize("name", EMULATED_TOO)
 def test_an_emulator_comes_to_the_same(emulated: dict[str, Measured], natively: dict[str, Measured], name: str) -> None:
-    plant = next(item for item in FAULTS if item.name == name)
+    plant = next(item for item in [*FAULTS, DIRTY] if item.name == name)
     found = emulated[plant.driver]
     arch = "aarch64" if host_arch() == "x86_64" else "x86_64"
     assert [key.fault_class for key in found.keys] == [expected_class(plant, arch)]
     assert found.cases == natively[plant.driver].cases
     if not plant.registers:
         assert [key.id for key in found.keys] == [key.id for key in natively[plant.driver].keys]
-    assert found.took_s < 30
+    assert found.cpu_s < 30
 
 
 def test_two_faults_of_one_implementation_are_two_findings(natively: dict[str, Measured]) -> None:
@@ -107,8 +107,8 @@ def test_a_round_of_candidates_takes_one_batch_each(folder: Path) -> None:
     (plan,) = plans(folder, plant).algorithms
     with Judge(plan.manifest, plan.oracle, plan.cells[0].station) as judge:
         raw = raw_departures(judge, 0, 256)[0]
-        begun = time.monotonic()
+        begun = time.process_time()
         found = shrink(judge, raw.case, raw.departure)
         assert found.num_tried > 100
-        assert time.monotonic() - begun < 10
+        assert time.process_time() - begun < 10
         assert "update" in case_to_json(found.case)

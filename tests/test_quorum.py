@@ -249,3 +249,31 @@ def test_two_sources_alone_are_no_quorum(hold: Callable[..., str], voices: dict[
 def test_a_library_beyond_whose_domain_the_case_lies_is_not_asked(hold: Callable[..., str]) -> None:
     assert not hold({"one": RIGHT}, outside=("one",))
     assert hold({"one": WRONG, "two": RIGHT}, outside=("one",)) == "agree with generic: two; the subject stands alone"
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        (b"1", "agree with generic: shows; the subject stands alone"),
+        (b"2", "agree with generic: none; agree with the subject: shows; generic stands alone: it is the suspect"),
+    ],
+)
+def test_where_just_the_iv_differs_those_vote_that_show_it(
+    make_manifest: MakeManifest, monkeypatch: pytest.MonkeyPatch, said: bytes, sentence: str
+) -> None:
+    batch = case(KEY, *message(4, flags=Flag.OBSERVE_IV))
+    asked = []
+
+    def execute(station: Station, batch: Batch) -> Results:
+        asked.append(station.symbol)
+        return results(batch, RIGHT + said * 16)
+
+    monkeypatch.setattr(quorum, "execute_unless_declined", execute)
+    members = [
+        Member(name, Station((), name, "ctr", "toy"), make_manifest(iv_out=shown))
+        for name, shown in (("hides", "none"), ("shows", "next"))
+    ]
+    generic, subject = (results(batch, RIGHT + iv * 16) for iv in (b"1", b"2"))
+    assert vote(batch, generic, subject, members) == sentence
+    assert asked == ["shows"]
+    assert not vote(batch, generic, generic, members)

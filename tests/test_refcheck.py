@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ import pytest
 from crosslane.data import data_root
 from crosslane.directed import DirectedBuilder, Known
 from crosslane.errors import BadInput, HarnessFault
-from crosslane.refcheck import Sample, judge_samples, load_reference, take_samples
+from crosslane.model import Algorithm
+from crosslane.oracles import Oracle
+from crosslane.refcheck import Sample, judge_by_oracle, judge_samples, load_reference, take_samples
 from crosslane.reference import Answer, Keyed, Message, blocks, xor
-from crosslane.wire import CASE_RESULT, Batch, OpKind, Results, Status, Verdict
+from crosslane.wire import CASE, CASE_RESULT, OP, Batch, OpKind, Results, Status, Verdict
 
 BLOCK_LEN = 8
 
@@ -125,7 +128,98 @@ def test_samples_are_what_the_session_said() -> None:
     ]
     refused = directed.expected.copy()
     refused.statuses[directed.batch.ops["kind"] == OpKind.UPDATE] = Status.BAD_DATA_LEN
-    assert list(take_samples(1, directed.batch, refused)) == []
+    [seen] = take_samples(1, directed.batch, refused)
+    assert seen.status is Status.BAD_DATA_LEN
+
+
+@pytest.mark.parametrize(
+    ("mode", "changes", "status"),
+    [
+        ("cbc", {"data": bytes(9)}, Status.BAD_DATA_LEN),
+        ("cbc", {"iv": bytes(7)}, Status.BAD_IV_LEN),
+        ("ecb", {}, Status.BAD_IV_LEN),
+        ("ctr", {"iv": b""}, Status.BAD_IV_LEN),
+        ("cts_cbc", {"data": bytes(7)}, Status.BAD_DATA_LEN),
+        ("cts_cbc", {"data": b""}, Status.BAD_DATA_LEN),
+        ("cmac", {"iv": b"", "tag_len": 4}, Status.BAD_TAG_LEN),
+        ("cmac", {"tag_len": 8}, Status.BAD_IV_LEN),
+        ("ccm", {"iv": bytes(6), "tag_len": 4}, Status.BAD_IV_LEN),
+        ("ccm", {"iv": bytes(13), "tag_len": 5}, Status.BAD_TAG_LEN),
+        ("ccm", {"iv": bytes(13), "tag_len": 4, "announced": (0, 65536)}, Status.BAD_DATA_LEN),
+        ("ccm", {"iv": bytes(12), "tag_len": 4, "announced": (0, 17)}, Status.BAD_DATA_LEN),
+        ("ccm", {"iv": bytes(12), "tag_len": 4, "announced": (1, 16)}, Status.BAD_AAD_LEN),
+        ("ccm", {"iv": bytes(12), "tag_len": 4, "aad": b"a", "announced": (0, 16)}, Status.BAD_AAD_LEN),
+        ("gcm", {"iv": b"", "tag_len": 4}, Status.BAD_IV_LEN),
+        ("gcm", {"tag_len": 5}, Status.BAD_TAG_LEN),
+    ],
+)
+def test_a_message_that_the_mode_does_not_take_is_refused_with_the_status_of_the_contract(
+    mode: str, changes: dict[str, Any], status: Status
+) -> None:
+    message = replace(Message(False, KEY, IV, b"", bytes(16), 0), **changes)
+    run = load_reference(data_root() / "impls" / "modes" / mode)
+    right = Sample(0, 0, message, b"", None, b"", refused=False, status=status)
+    assert judge_samples(run, [right], BLOCK_LEN, execute) == []
+    for other in (Status.OK, Status.BAD_ORDER):
+        [(_, text)] = judge_samples(run, [replace(right, status=other)], BLOCK_LEN, execute)
+        assert f"generic answers {other.name.lower()}, the Python reference {status.name.lower()}" in text
+
+
+def test_a_refusal_of_what_the_mode_takes_is_seen() -> None:
+    run = load_reference(data_root() / "impls" / "modes" / "cbc")
+    [(_, text)] = judge_samples(run, [replace(sample(8), status=Status.BAD_DATA_LEN)], BLOCK_LEN, execute)
+    assert "generic answers bad_data_len, the Python reference ok" in text
+
+
+def test_overlapping_output_has_to_be_refused() -> None:
+    run = load_reference(data_root() / "impls" / "modes" / "cbc")
+    refusing = replace(sample(8), overlaps=(int(Status.OVERLAP),))
+    assert judge_samples(run, [refusing], BLOCK_LEN, execute) == []
+    [(_, text)] = judge_samples(run, [replace(refusing, overlaps=(8, 0))], BLOCK_LEN, execute)
+    assert "takes an update whose output overlaps its input" in text
+
+
+def test_libraries_are_not_asked_about_refused_messages() -> None:
+    def refusing(*_: object) -> Answer:
+        raise AssertionError("asked")
+
+    oracle = Oracle("stub", refusing)
+    refused = replace(sample(8), status=Status.BAD_DATA_LEN)
+    assert judge_by_oracle(oracle, Algorithm("cbc", "aes"), [refused]).judged == []
+
+
+def test_interleaved_messages_are_read_by_their_contexts() -> None:
+    """Two messages in turns on slots 0 and 2; a copy goes on with the first in slot 1."""
+    pieces = [(0, b"first..."), (2, b"second.."), (1, b" goes on"), (2, b" as well")]
+    rows: list[tuple[int, ...]] = []
+    blob = KEY + IV
+    out = b""
+
+    def op(kind: OpKind, slot: int, data: tuple[int, int] = (0, 0), from_slot: int = 0) -> None:
+        rows.append((kind, slot, 0, 2, 0, 2, 0, from_slot, *data, len(out), 0, 16 * (kind is OpKind.SETIV)))
+
+    for slot in (0, 2):
+        op(OpKind.SETKEY, slot, (0, 8))
+    for slot in (2, 0):
+        op(OpKind.SETIV, slot, (8, 8))
+    for slot, piece in pieces:
+        if slot == 1:
+            op(OpKind.CLONE, 1, from_slot=0)
+        op(OpKind.UPDATE, slot, (len(blob), 8))
+        blob, out = blob + piece, out + piece.upper()
+    for slot in (1, 2):
+        op(OpKind.FINAL, slot)
+    cases = np.zeros(1, CASE)
+    cases["num_ops"] = len(rows)
+    batch = Batch(cases, np.array(rows, OP), np.frombuffer(blob, np.uint8), len(out), np.array([2]))
+    ran = np.zeros(1, CASE_RESULT)
+    ran["verdict"] = Verdict.RAN
+    results = Results(np.zeros(8, np.uint64), ran, np.zeros(len(rows), np.uint8), np.frombuffer(out, np.uint8))
+    first, second = take_samples(0, batch, results)
+    assert (first.message.data, first.out) == (b"first... goes on", b"FIRST... GOES ON")
+    assert (second.message.data, second.out) == (b"second.. as well", b"SECOND.. AS WELL")
+    assert first.message.key == second.message.key == KEY
+    assert first.message.announced is second.message.announced is None
 
 
 def test_a_refused_block_is_the_suites_own_fault() -> None:

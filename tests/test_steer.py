@@ -154,9 +154,56 @@ def test_neighbouring_parts_of_a_key_are_made_alike() -> None:
     words = Draws("0" * 16, 0).words(4000)
     keys = Draws("0" * 16, 1).data(4000 * 24).reshape(4000, 24).copy()
     before = keys.copy()
-    steer.steer_parts(words, keys, 24, 3)
+    steer.steer_parts(words, keys, 24, 3, 0)
     first, second = (keys[:, :8] == keys[:, 8:16]).all(1), (keys[:, 8:16] == keys[:, 16:]).all(1)
     assert 150 < first.sum() < 350
     assert 150 < second.sum() < 350
     alike = first | second
     assert (keys[~alike] == before[~alike]).all()
+
+
+def test_half_of_the_parts_made_alike_differ_in_the_bits_that_the_cipher_ignores() -> None:
+    words = Draws("0" * 16, 0).words(4000)
+    keys = Draws("0" * 16, 1).data(4000 * 24).reshape(4000, 24).copy()
+    steer.steer_parts(words, keys, 24, 3, 0x01)
+    exactly = (keys[:, :8] == keys[:, 8:16]).all(1)
+    alike = ((keys[:, :8] | 1) == (keys[:, 8:16] | 1)).all(1)
+    assert 150 < alike.sum() < 350
+    assert 0.4 < exactly[alike].mean() < 0.6
+
+
+WEAK: dict[str, Any] = {
+    "block_len": 8, "key_lens": (24,), "policies": ("degenerate", "weak_subkey"), "ignored_bits": 1,
+    "weak_keys": tuple(bytes([i, 0xF0 | i] * 4).hex() for i in range(2, 18, 2)),
+}  # fmt: skip
+
+
+def test_each_weak_part_is_put_at_each_place_with_and_without_the_bits_that_are_ignored(
+    make_manifest: Callable[..., Manifest],
+) -> None:
+    manifest = make_manifest(**WEAK)
+    words = Draws("0" * 16, 0).words(4000)
+    keys = Draws("0" * 16, 1).data(4000 * 24).reshape(4000, 24).copy()
+    before, legal = keys.copy(), np.arange(4000) % 4 != 0
+    steer.steer_weak(words, keys, manifest, legal)
+    changed = np.flatnonzero((keys != before).any(axis=1))
+    assert 150 < len(changed) < 230
+    assert legal[changed].all()
+    found: dict[tuple[str, int], set[bool]] = {}
+    for key in keys[changed]:
+        for place in range(3):
+            part = key[8 * place : 8 * place + 8]
+            name = (part & 0xFE).tobytes().hex()
+            if name in manifest.weak_keys:
+                found.setdefault((name, place), set()).add(part.tobytes().hex() != name)
+    assert found.keys() == {(name, place) for name in manifest.weak_keys for place in range(3)}
+    assert sum(both == {False, True} for both in found.values()) > 20
+
+
+def test_a_key_with_a_weak_part_is_otherwise_random(make_manifest: Callable[..., Manifest]) -> None:
+    words = Draws("0" * 16, 0).words(4000)
+    keys = Draws("0" * 16, 1).data(4000 * 24).reshape(4000, 24).copy()
+    before = keys.copy()
+    steer.steer_weak(words, keys, make_manifest(**WEAK), np.ones(4000, bool))
+    for key, was in zip(keys, before, strict=True):
+        assert sum((key[8 * i : 8 * i + 8] != was[8 * i : 8 * i + 8]).any() for i in range(3)) <= 1

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from planting import CTR, LANES, NATIVE, Plant, Planted, lay_out
+from planting import CTR, LANES, NATIVE, SAME_EMULATED, Plant, Planted, lay_out
 
 from crosslane.data import data_root
 
@@ -23,8 +23,34 @@ GETTERS = {
     "trap": ("abort();", "crash", "crashes with SIGABRT"),
     "spin": ('for (;;) { __asm__ volatile(""); }', "hang", "does not come back"),
 }
+# What is left behind, the instruction set, the instructions, and where it is found.
+LEFT = {
+    "x86_64_vector": ("movdqu 16(%r11), %xmm5", "in vector register 5"),
+    "x86_64_word": ("movd 20(%r11), %xmm6; pshufd $0, %xmm6, %xmm6", "in vector register 6"),
+    "x86_64_general": ("movq 64(%r11), %rsi", "in rsi"),
+    "x86_64_stack": ("movq 32(%r11), %rax; movq %rax, -640(%rsp)", "648 bytes below the stack pointer"),
+    "x86_64_deep": ("movq 32(%r11), %rax; movq %rax, -3000(%rsp)", "3008 bytes below the stack pointer"),
+    "aarch64_vector": ("ldr q5, [x11, #16]", "in vector register 5"),
+    "aarch64_upper_half": ("ldr x9, [x11, #16]; mov v9.d[1], x9; mov x9, xzr", "in vector register 9"),
+    "aarch64_general": ("ldr x17, [x11, #64]", "in x17"),
+    "aarch64_stack": (
+        "ldr x9, [x11, #32]; sub x8, sp, #640; str x9, [x8]; mov x9, xzr",
+        "640 bytes below the stack pointer",
+    ),
+}
+
+
+def wiping(name: str, leave: str = "") -> Plant:
+    isa = "x86_64" if name.startswith("x86_64") else "aarch64"
+    return Plant(f"{isa}_wipes{name.removeprefix(isa)}", source="wiping.c", leave=leave, isa=isa, wipes=True)
+
+
 PLANTS = (
     Plant("honest"),
+    wiping("x86_64"),
+    wiping("aarch64"),
+    *(wiping(name, row[0]) for name, row in LEFT.items()),
+    Plant("claims", wipes=True),
     *(Plant(name, name) for name in THREADED),
     *(Plant(f"getter_{name}", getter=row[0]) for name, row in GETTERS.items()),
 )
@@ -65,6 +91,34 @@ def test_a_getter_that_does_not_return_is_a_finding(planted: Planted, name: str,
     assert words in finding.text
     assert cell.state == "ran"
     assert cell.red
+
+
+@pytest.mark.parametrize(
+    ("name", "lane"),
+    [(name, lane) for name in LEFT for lane in (*LANES, SAME_EMULATED) if lane.startswith(wiping(name).isa)],
+)
+def test_a_secret_that_is_left_behind_is_found_where_it_is(planted: Planted, name: str, lane: str) -> None:
+    cell = planted.run(wiping(name).name, lane, 256)
+    assert cell.findings
+    assert {(item.verdict, item.symptom, item.repeats) for item in cell.findings} == {("disagree", "wipe", "alone")}
+    assert all(LEFT[name][1] in item.text and "leaves bytes of the" in item.text for item in cell.findings)
+    assert "secrets_wiped" in [item.check for item in cell.judgements if item.passed is False]
+
+
+@pytest.mark.parametrize("lane", [*LANES, SAME_EMULATED])
+def test_what_wipes_everything_stays_green(planted: Planted, lane: str) -> None:
+    cell = planted.run("x86_64_wipes" if lane.startswith("x86_64") else "aarch64_wipes", lane, 16384)
+    assert cell.findings == ()
+    assert [item.passed for item in cell.judgements if item.check == "secrets_wiped"] == [True]
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_only_a_claim_is_held_to(planted: Planted, lane: str) -> None:
+    """The same C code, which clears nothing, with and without the claim."""
+    claims, silent = planted.run("claims", lane, 256), planted.run("honest", lane, 256)
+    assert {item.symptom for item in claims.findings} == {"wipe"}
+    assert silent.findings == ()
+    assert [item.passed for item in silent.judgements if item.check == "secrets_wiped"] == [None]
 
 
 def crosslane(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

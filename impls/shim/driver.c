@@ -13,6 +13,7 @@ void driver_use_leaf(const struct subject_leaf *leaf)
     subject.num_ctx = subject.mode->num_ctx;
     if ((subject.watch & WATCH_REGISTERS) != 0) {
         thunks_install(&subject.leaf);
+        wipe_watch((subject.watch & WATCH_WIPE) != 0);
     }
 }
 
@@ -38,7 +39,7 @@ int driver_use_session(const struct subject_session *session, const char *cipher
     subject.ways = 1;
     subject.num_ctx = 0;
     /* A library's registers, contexts and code paths are its own. */
-    subject.blind = WATCH_REGISTERS | WATCH_CONTEXT | WATCH_PATHS;
+    subject.blind = WATCH_REGISTERS | WATCH_CONTEXT | WATCH_PATHS | WATCH_WIPE;
     subject.watch &= ~subject.blind;
     return block_len != 0;
 }

@@ -21,7 +21,8 @@ void say_hello(void)
         "\"transports\":[\"mapped\",\"inline\"],\"max_message_len\":%llu,\"num_slots\":%u,"
         "\"features\":[%s],\"watchers\":[\"layout\",\"canary\",\"context\",\"threads\"%s],\"implementations\":[",
         STREAM_VERSION, features_arch(), first == 1 ? "little" : "big", (unsigned)(8 * sizeof(void *)), page_len(),
-        (unsigned long long)MAX_MESSAGE_LEN, NUM_SLOTS, features, thunks_available() ? ",\"registers\",\"paths\"" : "");
+        (unsigned long long)MAX_MESSAGE_LEN, NUM_SLOTS, features,
+        thunks_available() ? ",\"registers\",\"paths\",\"wipe\"" : "");
     for (const struct shim_implementation *i = shim_implementations; i->symbol != NULL && used < sizeof text; i++) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%s\"", i == shim_implementations ? "" : ",",
                                  i->symbol);

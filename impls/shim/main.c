@@ -59,6 +59,16 @@ _Noreturn void shim_end_after_departure(const struct departure *d)
     _exit(0);
 }
 
+/* A claim is held to; of what claims nothing there is nothing to say. */
+static void watch_claim(const struct shim_implementation *i)
+{
+    if (!i->wipes) {
+        subject.watch &= ~(unsigned)WATCH_WIPE;
+    } else if (!thunks_available()) {
+        subject.blind |= WATCH_WIPE;
+    }
+}
+
 static const struct subject_leaf *find_leaf(const char *symbol, uint64_t hide, int *known)
 {
     *known = 0;
@@ -68,6 +78,7 @@ static const struct subject_leaf *find_leaf(const char *symbol, uint64_t hide, i
             getter_running = 1;
             const struct subject_leaf *leaf = i->getter(features_detect() & ~hide);
             getter_running = 0;
+            watch_claim(i);
             return leaf;
         }
     }

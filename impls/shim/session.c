@@ -52,7 +52,7 @@ static int canaries_changed(const struct arena *a)
 static int registers_changed(void)
 {
     if (thunk_departures == 0) {
-        return 0;
+        return wipe_departed(&found);
     }
     found = (struct departure){.verdict = VERDICT_DISAGREE, .symptom = SYMPTOM_ABI, .registers = thunk_departures};
     thunk_departures = 0;
@@ -367,6 +367,10 @@ static int run_final(struct slot *s, uint8_t *status)
 {
     if (s->stage != STAGE_AAD && s->stage != STAGE_DATA) {
         *status = SUBJECT_BAD_ORDER;
+        return 0;
+    }
+    if (subject.mode->needs_data && s->stage != STAGE_DATA) {
+        *status = SUBJECT_BAD_DATA_LEN;
         return 0;
     }
     enter();

@@ -24,7 +24,7 @@
 enum { MSG_OPEN = 0x01, MSG_RUN = 0x02, MSG_BARE = 0x03, MSG_THREADS = 0x04 };
 enum { MSG_HELLO = 0x81, MSG_OPENED = 0x82, MSG_DONE = 0x83, MSG_TIMED = 0x84, MSG_ENDED = 0x85, MSG_THREADED = 0x86 };
 enum { MSG_ERROR = 0xff };
-enum { WATCH_LAYOUT = 1, WATCH_CANARY = 2, WATCH_REGISTERS = 4, WATCH_CONTEXT = 8, WATCH_PATHS = 16 };
+enum { WATCH_LAYOUT = 1, WATCH_CANARY = 2, WATCH_REGISTERS = 4, WATCH_CONTEXT = 8, WATCH_PATHS = 16, WATCH_WIPE = 32 };
 enum { EDGE_END = 0, EDGE_START = 1, EDGE_MIDDLE = 2 };
 enum { VERDICT_NOT_RUN = 0, VERDICT_RAN = 1, VERDICT_DISAGREE = 2, VERDICT_CRASH = 4, VERDICT_HANG = 5 };
 enum {
@@ -35,6 +35,7 @@ enum {
     SYMPTOM_ABI = 6,
     SYMPTOM_INPUT = 7,
     SYMPTOM_CONTEXT = 8,
+    SYMPTOM_WIPE = 9,
     SYMPTOM_NONDETERMINISM = 10
 };
 enum {
@@ -90,6 +91,10 @@ size_t page_len(void);
 void thunks_install(struct subject_leaf *leaf);
 extern volatile uint64_t thunk_departures; /* registers that a call did not keep, since last cleared */
 int thunks_available(void);
+
+/* wipe.c */
+void wipe_watch(int on);
+int wipe_departed(struct departure *d); /* nonzero, and told once, where a call left a secret behind */
 
 /* paths.c */
 void paths_init(const char *symbol);

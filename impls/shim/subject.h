@@ -142,6 +142,7 @@ struct subject_mode {
     const char *name;
     uint32_t num_ctx;    /* leaf contexts: 1, or 2 for modes with a second key */
     uint32_t has_output; /* 0 for a MAC: update writes nothing, dst is NULL */
+    uint32_t needs_data; /* 1 where a message without an accepted update is none: the session refuses its final */
     int (*setkey)(struct subject_message *m, const uint8_t *key, size_t key_len, uint32_t policy);
     int (*setiv)(struct subject_message *m, const uint8_t *iv, size_t iv_len);
     int (*aad)(struct subject_message *m, const uint8_t *aad, size_t aad_len);

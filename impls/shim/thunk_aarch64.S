@@ -4,6 +4,8 @@
  * (the low 64 bits of v8-v15); FPCR is kept too. x18 belongs to the platform and is left alone. Arguments in x0-x7.
  */
     .set NUM_SLOTS, 32
+    .set DEAD_STACK, 512
+    .set WATCHED_STACK, 4096
 
     .data
     .balign 64
@@ -19,6 +21,19 @@ thunk_targets: .fill NUM_SLOTS, 8, 0
     .hidden thunk_has_avx
 thunk_has_avx: .quad 0
 noise_turn: .quad 0
+    .globl thunk_wipe
+    .hidden thunk_wipe
+thunk_wipe: .quad 0                     /* whether wipe.c is to look at what a call left */
+    .globl thunk_call
+    .hidden thunk_call
+thunk_call: .fill 5, 8, 0               /* the slot, then its first four arguments */
+    .balign 32
+    .globl thunk_left
+    .hidden thunk_left
+thunk_left: .fill 18, 8, 0              /* struct left of wipe.c: x0-x17, v0-v31, dead stack */
+    .balign 32
+left_vectors: .fill 64, 8, 0
+left_stack: .fill 512, 8, 0
 
     .section .rodata
     .balign 64
@@ -123,6 +138,11 @@ thunk_common:
     b.hi 4f
     ldr x5, [x16, #168]
 4:  ldp x6, x7, [x16, #176]
+    sub sp, sp, #16                     /* room for two registers when the call is back */
+    ADDRESS x9, thunk_wipe
+    ldr x9, [x9]
+    cbnz x9, wipe_before
+called_with_noise:
     ldp x19, x20, [x16]
     ldp x21, x22, [x16, #16]
     ldp x23, x24, [x16, #32]
@@ -134,6 +154,12 @@ thunk_common:
     ldp x12, x13, [x16, #128]
     ldp x14, x15, [x16, #144]
     blr x17
+    stp x16, x17, [sp]
+    ADDRESS x17, thunk_wipe
+    ldr x17, [x17]
+    cbnz x17, wipe_after
+left_saved:
+    add sp, sp, #16
     ADDRESS x17, result_x0
     str x0, [x17]
     ADDRESS x9, noise_turn
@@ -184,8 +210,67 @@ thunk_common:
     orr x9, x9, x10
     str x9, [x16]
 2:
+    ADDRESS x9, thunk_wipe
+    ldr x9, [x9]
+    cbnz x9, 5f
     ldr x0, [x17]
     ret
+5:
+    stp x29, x30, [sp, #-16]!
+    bl thunk_look
+    ldp x29, x30, [sp], #16
+    ADDRESS x17, result_x0
+    ldr x0, [x17]
+    ret
+
+/* For wipe.c: the arguments, and noise in all of the stack that will be looked at. x10 is the slot. */
+wipe_before:
+    ADDRESS x9, thunk_call
+    stp x10, x0, [x9]
+    stp x1, x2, [x9, #16]
+    str x3, [x9, #32]
+    sub x9, sp, #WATCHED_STACK
+    mov x11, #(WATCHED_STACK - DEAD_STACK + 16) / 16
+6:  str q0, [x9], #16
+    subs x11, x11, #1
+    b.ne 6b
+    b called_with_noise
+
+/* What the call left, before anything is written over it; x16 and x17 lie above the stack pointer. */
+wipe_after:
+    ADDRESS x16, thunk_left
+    stp x0, x1, [x16]
+    stp x2, x3, [x16, #16]
+    stp x4, x5, [x16, #32]
+    stp x6, x7, [x16, #48]
+    stp x8, x9, [x16, #64]
+    stp x10, x11, [x16, #80]
+    stp x12, x13, [x16, #96]
+    stp x14, x15, [x16, #112]
+    ldp x10, x11, [sp]
+    stp x10, x11, [x16, #128]
+    ADDRESS x16, left_vectors
+    .macro SAVE_PAIR first, second
+    stp q\first, q\second, [x16, #16*\first]
+    .endm
+    .set n, 0
+    .rept 16
+    SAVE_PAIR %n, %(n+1)
+    .set n, n + 2
+    .endr
+    add x9, sp, #16
+    ADDRESS x16, saved
+    ldr x10, [x16, #96]
+    cmp x9, x10
+    b.ne left_saved
+    sub x9, sp, #WATCHED_STACK
+    ADDRESS x16, left_stack
+    mov x11, #WATCHED_STACK / 16
+7:  ldr q0, [x9], #16
+    str q0, [x16], #16
+    subs x11, x11, #1
+    b.ne 7b
+    b left_saved
     .size thunk_common, . - thunk_common
 
     .section .note.GNU-stack, "", %progbits

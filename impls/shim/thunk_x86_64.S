@@ -10,6 +10,7 @@
  */
     .set NUM_SLOTS, 32
     .set DEAD_STACK, 512
+    .set WATCHED_STACK, 4096
 
     .data
     .balign 64
@@ -36,6 +37,19 @@ thunk_targets: .fill NUM_SLOTS, 8, 0
     .hidden thunk_has_avx
 thunk_has_avx: .quad 0
 noise_turn: .quad 0
+    .globl thunk_wipe
+    .hidden thunk_wipe
+thunk_wipe: .quad 0                     /* whether wipe.c is to look at what a call left */
+    .globl thunk_call
+    .hidden thunk_call
+thunk_call: .fill 5, 8, 0               /* the slot, then its first four arguments */
+    .balign 32
+    .globl thunk_left
+    .hidden thunk_left
+thunk_left: .fill 9, 8, 0               /* struct left of wipe.c: rax rcx rdx rsi rdi r8-r11, ymm0-ymm15, dead stack */
+    .balign 32
+left_vectors: .fill 64, 8, 0
+left_stack: .fill 512, 8, 0
 
     .section .rodata
     .balign 64
@@ -92,6 +106,14 @@ thunk_stubs:
     .macro STORE_XMM number
     movdqu %xmm\number, -40-32*\number(%rsp)
     movdqu %xmm\number, -24-32*\number(%rsp)
+    .endm
+
+    .macro SAVE_YMM number
+    vmovdqu %ymm\number, left_vectors+32*\number(%rip)
+    .endm
+
+    .macro SAVE_XMM number
+    movdqu %xmm\number, left_vectors+32*\number(%rip)
     .endm
 
     .macro KEEP_CHECK reg, bit
@@ -153,6 +175,9 @@ thunk_common:
     .set n, n + 1
     .endr
 3:
+    cmpq $0, thunk_wipe(%rip)
+    jne wipe_before
+called_with_noise:
     movq noise_rbx(%rip), %rbx
     movq noise_rbp(%rip), %rbp
     movq noise_r12(%rip), %r12
@@ -163,6 +188,9 @@ thunk_common:
     subq $8, %rsp
     call *%r11
     movq %rax, result_rax(%rip)
+    cmpq $0, thunk_wipe(%rip)
+    jne wipe_after
+left_saved:
     xorl %ecx, %ecx
     leaq 8(%rsp), %rax
     cmpq saved_rsp(%rip), %rax
@@ -213,8 +241,71 @@ thunk_common:
     je 9f
     orq %rcx, thunk_departures(%rip)
 9:
+    cmpq $0, thunk_wipe(%rip)
+    jne 12f
     movq result_rax(%rip), %rax
     ret
+12:
+    subq $8, %rsp
+    call thunk_look
+    addq $8, %rsp
+    movq result_rax(%rip), %rax
+    ret
+
+/* For wipe.c: the arguments, and noise in all of the stack that will be looked at. */
+wipe_before:
+    movq %rax, thunk_call(%rip)
+    movq %rdi, thunk_call+8(%rip)
+    movq %rsi, thunk_call+16(%rip)
+    movq %rdx, thunk_call+24(%rip)
+    movq %rcx, thunk_call+32(%rip)
+    leaq -8-WATCHED_STACK(%rsp), %r10
+    movl $(WATCHED_STACK - DEAD_STACK) / 16, %eax
+13: movdqu %xmm0, (%r10)
+    addq $16, %r10
+    decl %eax
+    jnz 13b
+    jmp called_with_noise
+
+/* What the call left, before anything is written over it. */
+wipe_after:
+    movq %rax, thunk_left(%rip)
+    movq %rcx, thunk_left+8(%rip)
+    movq %rdx, thunk_left+16(%rip)
+    movq %rsi, thunk_left+24(%rip)
+    movq %rdi, thunk_left+32(%rip)
+    movq %r8, thunk_left+40(%rip)
+    movq %r9, thunk_left+48(%rip)
+    movq %r10, thunk_left+56(%rip)
+    movq %r11, thunk_left+64(%rip)
+    cmpq $0, thunk_has_avx(%rip)
+    je 14f
+    .set n, 0
+    .rept 16
+    SAVE_YMM %n
+    .set n, n + 1
+    .endr
+    jmp 15f
+14:
+    .set n, 0
+    .rept 16
+    SAVE_XMM %n
+    .set n, n + 1
+    .endr
+15:
+    leaq 8(%rsp), %rax
+    cmpq saved_rsp(%rip), %rax
+    jne left_saved
+    leaq -WATCHED_STACK(%rsp), %rcx
+    leaq left_stack(%rip), %rdx
+    movl $WATCHED_STACK / 16, %eax
+16: movdqu (%rcx), %xmm0
+    movdqu %xmm0, (%rdx)
+    addq $16, %rcx
+    addq $16, %rdx
+    decl %eax
+    jnz 16b
+    jmp left_saved
     .size thunk_common, . - thunk_common
 
     .section .note.GNU-stack, "", @progbits

@@ -30,8 +30,8 @@ def tables_text(
     lines += ["", "const struct shim_implementation shim_implementations[] = {"]
     for item in implementations:
         words = ", ".join(f'"{word}"' for word in (item.driver, item.cipher, item.symbol))
-        lines.append(f'    {{{words}, {item.symbol}, "{",".join(item.paths)}"}},')
-    lines += ["    {NULL, NULL, NULL, NULL, NULL},", "};", ""]
+        lines.append(f'    {{{words}, {item.symbol}, "{",".join(item.paths)}", {int(item.wipes)}}},')
+    lines += ["    {NULL, NULL, NULL, NULL, NULL, 0},", "};", ""]
     lines += ["const struct shim_mode shim_modes[] = {"]
     lines += [f'    {{"{mode.name}", &subject_mode_{mode.name}}},' for mode in modes]
     lines += [f'    {{"{plant.name}", &{plant.symbol}}},' for plant in plants if plant.in_mode]

@@ -215,6 +215,28 @@ def _keys(facts: _Facts) -> Counts:
     for length in legal:
         yield f"key_len_{length}", by_len[length]
     yield "key_len_refused", len(lens) - by_len[legal].sum()
+    if not manifest.weak_keys:
+        return
+    whole = at[np.isin(lens, legal)]
+    weak = _weak(facts, whole)
+    policies = facts.batch.cases["policy"][facts.case[whole[weak]]].astype(np.int64)
+    yield "weak_keys", weak.sum()
+    for policy, count in enumerate(np.bincount(policies, minlength=4).tolist()):
+        yield f"weak_keys_policy_{policy}", count
+
+
+def _weak(facts: _Facts, at: Ints) -> Mask:
+    """Which of the keys set by the operations ``at`` have a weak part, whatever the bits that the cipher ignores."""
+    manifest = facts.manifest
+    longest = max(manifest.key_lens)
+    kept = np.uint8(~manifest.ignored_bits & 0xFF)
+    part = len(manifest.weak_keys[0]) // 2
+    starts = facts.ops["in_off"][at].astype(np.int64)
+    parts = (facts.batch.blob[starts[:, None] + np.arange(longest)] & kept).reshape(-1, part)
+    weak = {bytes(byte & kept for byte in bytes.fromhex(key)) for key in manifest.weak_keys}
+    hits = np.array([row.tobytes() in weak for row in parts], bool)
+    any_part: Mask = np.logical_or.reduce(hits.reshape(len(at), -1), axis=1)
+    return any_part
 
 
 def _headers(facts: _Facts) -> Counts:

@@ -74,6 +74,8 @@ def departure_text(batch: Batch, departure: Departure, arch: str) -> str:
         return f"{where} {_ended_text(departure)}"
     if departure.symptom in (Symptom.OUTPUT, Symptom.IV):
         return _answer_text(departure, where)
+    if departure.symptom is Symptom.WIPE and departure.buffer:
+        return f"{where} leaves bytes of {_BUFFERS[departure.buffer]} behind, {_left_in(departure, arch)}"
     if departure.symptom is Symptom.NONDETERMINISM:
         return _changed_text(departure, where)
     return _watched_text(departure, where, arch)
@@ -95,6 +97,20 @@ def _watched_text(departure: Departure, where: str, arch: str) -> str:
     if departure.symptom is Symptom.ABI:
         return f"{where} does not keep {register_names(departure.registers, arch)}"
     return f"{where} departs: {departure.verdict.name.lower()}, {departure.symptom.name.lower()}"
+
+
+_X86_GENERAL = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")
+
+
+def _left_in(departure: Departure, arch: str) -> str:
+    """Where a secret was left: bits 0 to 31 of ``registers`` are vector registers, those from 32 on general ones."""
+    if not departure.registers:
+        return f"{-departure.offset} bytes below the stack pointer"
+    number = departure.registers.bit_length() - 1
+    if number < 32:
+        return f"in vector register {number}"
+    number -= 32
+    return "in " + (_X86_GENERAL[min(number, 8)] if arch == "x86_64" else f"x{number}")
 
 
 def _changed_text(departure: Departure, where: str) -> str:

@@ -194,7 +194,9 @@ def result_of(desk: Desk) -> CellResult:
         for bit, name in enumerate(names)
         if name in expected or any(taken[c] >> bit & 1 for c in range(wire.NUM_CLASSES))
     }
-    watchers = {"layout", "canary", "registers", "context", "paths", "threads"}
+    watchers = {"layout", "canary", "registers", "context", "paths", "threads"} | (
+        {"wipe"} if desk.plan.wipes else set()
+    )
     blind = {str(watch.name).lower() for watch in opened.blind} if opened else set()
     return CellResult(
         cell=str(desk.plan.cell),
@@ -207,6 +209,7 @@ def result_of(desk: Desk) -> CellResult:
         num_departed=desk.num_departed,
         num_sampled=desk.num_sampled,
         num_threaded=desk.num_threaded,
+        wipes=desk.plan.wipes,
         judged_by=desk.judged_by,
         findings=tuple(desk.findings.values()),
         needed_features=desk.plan.needed_features,

@@ -39,11 +39,13 @@ class Drawn:
 
     ``solved`` are setiv operations whose iv is not there yet: in its place lies the block that it must come to, GCM's
     J0 or the tweak of XTS after its encryption. ``keyed`` are the setkey operations whose keys are in force in them.
+    ``owner`` is the message of each operation, by its number among the setiv operations.
     """
 
     batch: Batch
     solved: Ints
     keyed: Ints
+    owner: Ints
 
 
 def generate_batch(manifest: Manifest, number: int) -> Batch:
@@ -92,7 +94,7 @@ class _Writer:
         self.table = self.ops.view("<u8").reshape(total, 6)  # head, in_off, in_len, out_off, aux0, aux1
         before: Ints = np.cumsum(m.clone) - m.clone
         start: Ints = np.repeat(before[m.first], manifest.messages_per_session)
-        self.slot = (before - start) % _NUM_SLOTS
+        self.slot = np.where(m.interleaved, 2 * (np.arange(len(before)) % 2), (before - start) % _NUM_SLOTS)
         self.head = np.zeros(total, np.uint64)
         self.out_lens = np.zeros(total, np.int64)
 
@@ -112,7 +114,10 @@ class _Writer:
         if manifest.num_keys > 1 and not manifest.equal_keys:
             keys[np.arange(num_keys), with_room - 1] ^= _equal_halves(keys, with_room)
         if "degenerate" in manifest.policies:
-            steer.steer_parts(key_words[1], keys, max(manifest.key_lens), _DEGENERATE_PARTS)
+            longest = max(manifest.key_lens)
+            steer.steer_parts(key_words[1], keys, longest, _DEGENERATE_PARTS, manifest.ignored_bits)
+        if manifest.weak_keys and not manifest.fixed_len:
+            steer.steer_weak(key_words[1], keys, manifest, ~m.bad_key[m.setkey])
         self._steer_ivs(blob[iv_at:data_at].view(np.uint64).reshape(num_messages, iv_stride // 8))
         self._write_setkeys(key_lens, key_stride, data_at)
         self._write_setivs(iv_at, iv_stride)
@@ -123,11 +128,33 @@ class _Writer:
         if self.has_tag:
             self._write_tags(cases)
         self.table[:, 0] = self.head
+        owner, place = self._interleave()
         self.table[:, 3] = _exclusive(self.out_lens).astype(np.uint64)
         solved = m.solved >= 0
-        marks = np.where(solved, int(Mark.SOLVED), 0).astype(np.uint16)
+        marks = np.zeros(num_messages, np.uint16)
+        marks[owner[place[self.at_setiv]]] = solved * int(Mark.SOLVED) + m.interleaved * int(Mark.INTERLEAVED)
         batch = Batch(cases, self.ops, blob, int(self.out_lens.sum()), self._counts(), marks)
-        return Drawn(batch, self.at_setiv[solved], self.base[m.setkey][np.cumsum(m.setkey) - 1][solved])
+        keyed = self.base[m.setkey][np.cumsum(m.setkey) - 1]
+        return Drawn(batch, place[self.at_setiv[solved]], place[keyed[solved]], owner)
+
+    def _interleave(self) -> tuple[Ints, Ints]:
+        """Let operations of neighbours that are interleaved take turns.
+
+        Returns the message of each operation, numbered by setiv, and the place that each operation has gone to.
+        """
+        m, total = self.messages, len(self.ops)
+        owner, place = np.repeat(np.arange(len(m.length)), self.num_ops), np.arange(total)
+        at = np.flatnonzero(m.interleaved[owner])
+        if not len(at):
+            return owner, place
+        who = owner[at]
+        source = np.arange(total)
+        source[at] = at[np.lexsort((who % 2, at - self.base[who], who // 2))]
+        self.table[at], self.out_lens[at] = self.table[source[at]], self.out_lens[source[at]]
+        place[source] = np.arange(total)
+        number = np.empty(len(m.length), np.int64)
+        number[np.argsort(place[self.at_setiv])] = np.arange(len(m.length))
+        return number[owner[source]], place
 
     def _draw_aad(self) -> tuple[Ints, Ints]:
         """Operations and bytes of associated data for each message."""
@@ -249,8 +276,11 @@ class _Writer:
         lens = np.where(m.solved >= 0, manifest.block_len, np.where(m.bad_iv, wrong, lens))
         self.table[self.at_setiv, 1] = (iv_at + np.arange(len(lens)) * iv_stride).astype(np.uint64)
         self.table[self.at_setiv, 2] = lens.astype(np.uint64)
-        self.table[self.at_setiv, 4] = self.aad_len.astype(np.uint64)
-        self.table[self.at_setiv, 5] = m.length.astype(np.uint64)
+        announced = self.aad_len, m.length
+        if bool((m.announced >= 0).any()):
+            announced = steer.steer_announced(self.draws.words(len(lens)), m.announced, (*announced, lens))
+        for column, lengths in zip((4, 5), announced, strict=True):
+            self.table[self.at_setiv, column] = lengths.astype(np.uint64)
 
     def _write_updates(self, data_at: int) -> None:
         m, manifest = self.messages, self.manifest

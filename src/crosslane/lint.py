@@ -182,9 +182,11 @@ def _check_names(item: Implementation) -> Iterator[Problem]:
                 f"generic is the judge of all others; allowed are isa 'any', driver '{prefix}{_GENERIC}' and priority "
                 f"{_GENERIC_PRIORITY}; correct them",
             )
-    elif item.isa != "any" and not item.folder.name.startswith(f"{item.isa}_"):
+    elif item.isa != "any" and not f"{item.folder.name}_".startswith(f"{item.isa}_"):
         yield _problem(
-            item.folder, f"the folder's name must begin with its isa, {item.isa + '_'!r}; rename the folder or the isa"
+            item.folder,
+            f"the folder's name must be its isa, {item.isa!r}, or begin with {item.isa + '_'!r}; rename the folder or "
+            "the isa",
         )
 
 

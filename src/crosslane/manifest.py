@@ -16,6 +16,7 @@ from crosslane.model import Cipher, Domain, Implementation, Mode
 __all__ = [
     "GENERATOR_VERSION",
     "POLICY_BITS",
+    "REFUSALS",
     "CaseId",
     "Manifest",
     "manifest_for",
@@ -46,7 +47,7 @@ _ALLOWED = {
     "directions": ("encrypt", "decrypt"),
     "policies": ("degenerate", "weak_subkey"),
     "always_policies": ("degenerate", "weak_subkey"),
-    "refusals": ("key", "iv", "tag", "data", "overlap"),
+    "refusals": ("key", "iv", "tag", "data", "overlap", "announced", "missing"),
     "steering": tuple(sorted(set(STEERING))),
 }
 _NEVER_EMPTY = ("key_lens", "directions", "steering")
@@ -54,9 +55,10 @@ _NEVER_EMPTY = ("key_lens", "directions", "steering")
 POLICY_BITS = {"degenerate": 1, "weak_subkey": 2}
 """Key-refusal policies as the bits of a case."""
 
-REFUSALS = ("key", "iv", "tag", "data", "overlap")
-"""What may be illegal in a case that is to be refused: the length of a key, an iv, a tag or the data, or an output that
-overlaps its input other than exactly, which no library's domain has."""
+REFUSALS = ("key", "iv", "tag", "data", "overlap", "announced", "missing")
+"""What may be illegal in a case that is to be refused: the length of a key, an iv, a tag or the data; and, which no
+library's domain has, an output that overlaps its input other than exactly, lengths announced that do not come or do not
+fit, and data missing where a mode needs some."""
 
 _DIGEST_LEN = 16
 _CASE_ID = re.compile(rf"([0-9a-f]{{{_DIGEST_LEN}}})-([0-9]{{1,9}})-([0-9]{{1,9}})")
@@ -66,8 +68,9 @@ _CASE_ID = re.compile(rf"([0-9a-f]{{{_DIGEST_LEN}}})-([0-9]{{1,9}})-([0-9]{{1,9}
 class Manifest:
     """Facts of one algorithm's generation. ``ways`` is the widest parallel width in blocks of any implementation.
 
-    ``fixed_len`` is 0, or the length in bytes of every message: benchmarks measure with it. The fields behind it bound
-    generation to the domain of a provider (``model.Domain`` explains them); ``max_len`` 0 is no bound.
+    ``fixed_len`` is 0, or the length in bytes of every message: benchmarks measure with it. ``weak_keys`` and
+    ``ignored_bits`` are the cipher's (``model.Cipher``). The fields behind them bound generation to the domain of a
+    provider (``model.Domain`` explains them); ``max_len`` 0 is no bound.
     """
 
     generator: int
@@ -92,6 +95,8 @@ class Manifest:
     messages_per_session: int
     steering: tuple[str, ...]
     fixed_len: int = 0
+    weak_keys: tuple[str, ...] = ()
+    ignored_bits: int = 0
     min_len: int = 0
     max_len: int = 0
     empty: bool = True
@@ -174,6 +179,8 @@ def manifest_for(cipher: Cipher, mode: Mode, implementations: Sequence[Implement
         sessions_per_batch=SESSIONS_PER_BATCH,
         messages_per_session=MESSAGES_PER_SESSION,
         steering=STEERING,
+        weak_keys=cipher.weak_keys,
+        ignored_bits=cipher.ignored_bits,
     )
 
 

@@ -43,6 +43,8 @@ _CIPHER_FIELDS = {
     "block_len": Field(kind="int", allowed=_BLOCK_LENS),
     "key_lens": Field(kind="int", many=True, min_num=1, least=0),
     "policies": Field(kind="str", many=True, allowed=_POLICIES),
+    "weak_keys": Field(kind="str", many=True, min_num=1, pattern=r"([0-9a-f]{2})+", optional=True),
+    "ignored_bits": Field(kind="int", least=1, optional=True),
 }
 
 _MODE_FIELDS = {
@@ -75,6 +77,7 @@ _IMPL_FIELDS = {
     "paths": Field(kind="str", many=True, min_num=1, pattern=f"({WORD_PATTERN}:)?{WORD_PATTERN}"),
     "constant_time": Field(kind="bool"),
     "description": _TEXT,
+    "wipes": Field(kind="bool", optional=True),
 }
 
 _PROVIDER_FIELDS = {
@@ -145,7 +148,15 @@ def _read_named(folder: Path, file_name: str, fields: dict[str, Field]) -> tuple
 
 def read_cipher(folder: Path) -> Cipher:
     """Read ``cipher.toml``; raises ``BadInput``."""
-    _, values = _read_named(folder, "cipher.toml", _CIPHER_FIELDS)
+    path, values = _read_named(folder, "cipher.toml", _CIPHER_FIELDS)
+    lens = {len(key) // 2 for key in values.get("weak_keys", ())}
+    if len(lens) > 1 or any(key_len % part for part in lens for key_len in values["key_lens"]):
+        raise BadInput(
+            f"{shown(path)}: weak_keys have {', '.join(map(str, sorted(lens)))} bytes; all have the length of one part "
+            f"of a key, of which key_lens {', '.join(map(str, values['key_lens']))} are multiples; correct them"
+        )
+    if values.get("ignored_bits", 1) > 0xFF:
+        raise BadInput(f"{shown(path)}: ignored_bits is {values['ignored_bits']}; allowed are bits of a byte, 1 to 255")
     return Cipher(folder=folder, **values)
 
 

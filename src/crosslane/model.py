@@ -25,7 +25,11 @@ Isa = Literal["any", "x86_64", "aarch64"]
 
 @dataclass(frozen=True)
 class Cipher:
-    """A keyed block primitive (``impls/ciphers/<name>/cipher.toml``). Lengths in bytes."""
+    """A keyed block primitive (``impls/ciphers/<name>/cipher.toml``). Lengths in bytes.
+
+    ``weak_keys`` are parts of keys that ``policies`` refuse or might, in hexadecimal digits; ``ignored_bits`` those of
+    each byte of a key that play no part.
+    """
 
     name: str
     title: str
@@ -34,6 +38,8 @@ class Cipher:
     key_lens: tuple[int, ...]
     policies: tuple[str, ...]
     folder: Path
+    weak_keys: tuple[str, ...] = ()
+    ignored_bits: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,7 @@ class Implementation:
     ``symbol`` is cipher and folder (``sm4_x86_64_aesni_avx``): the getter's name. ``fused`` are modes with code of
     their own, ``paths`` the declared code paths (``ctr:wrap`` where only one mode can take it), ``ways`` the widest
     path in blocks. A higher ``priority`` is the default of two that can run. ``origin`` is ``own`` or the absolute
-    folder given with ``--impls``.
+    folder given with ``--impls``. ``wipes``: it claims that a call leaves no secret in registers and on the stack.
     """
 
     cipher: str
@@ -93,6 +99,7 @@ class Implementation:
     description: str
     folder: Path
     origin: str
+    wipes: bool = False
 
     @property
     def is_generic(self) -> bool:

@@ -73,7 +73,7 @@ class CellPlan:
 
     ``native`` is whether it runs at the machine's own speed: neither emulated nor built in a special way.
     ``provider`` says that the subject is a library that this project did not write. ``ways`` and ``declared`` paths are
-    what impl.toml says of the subject (0: nothing), which the code must say too.
+    what impl.toml says of the subject (0: nothing), which the code must say too; ``wipes`` is a claim of it.
     """
 
     cell: Cell
@@ -88,6 +88,7 @@ class CellPlan:
     build_lane: bool = False
     ways: int = 0
     declared: tuple[str, ...] = ()
+    wipes: bool = False
 
 
 @dataclass(frozen=True)
@@ -297,6 +298,7 @@ class _Planner:
             station=self.stations.of(implementation, lane, mode.name),
             comparisons=self.counts.of(lane),
             ways=implementation.ways,
+            wipes=implementation.wipes,
             declared=tuple(name.rpartition(":")[2] for name in implementation.paths),
         )
 

@@ -87,13 +87,13 @@ def _messages_within(manifest: Manifest, batch: Batch) -> bool:
     return True
 
 
-def answer(batch: Batch, results: Results) -> bytes:
-    """Everything a source can be asked for: statuses, data and tags; not the running iv, which few libraries show."""
+def answer(batch: Batch, results: Results, *, with_iv: bool = False) -> bytes:
+    """Everything a source can be asked for: statuses, data and tags; the running iv only of those that show it."""
     lens = output_lens(batch, np.arange(len(batch.ops)))
     parts = [results.statuses.tobytes()]
     for index in np.flatnonzero(lens).tolist():
         start = int(batch.ops["out_off"][index])
-        update = batch.ops["kind"][index] == OpKind.UPDATE
+        update = batch.ops["kind"][index] == OpKind.UPDATE and not with_iv
         length = min(int(batch.ops["in_len"][index]), int(lens[index])) if update else int(lens[index])
         parts.append(results.out[start : start + length].tobytes())
     return b"".join(parts)
@@ -101,19 +101,23 @@ def answer(batch: Batch, results: Results) -> bytes:
 
 def vote(batch: Batch, generic: Results, subject: Results, members: Sequence[Member]) -> str:
     """One sentence on who agrees with whom in a batch of one case; empty where fewer than three sources can say."""
-    sides = {"generic": answer(batch, generic), "the subject": answer(batch, subject)}
+    with_iv = answer(batch, generic) == answer(batch, subject)  # then they differ in the iv, if in any answer
+    sides = {
+        "generic": answer(batch, generic, with_iv=with_iv),
+        "the subject": answer(batch, subject, with_iv=with_iv),
+    }
     if sides["generic"] == sides["the subject"]:
         return ""  # they differ in what no library is asked for
     voices: dict[str, bytes] = {}
     for member in members:
-        if not case_within(member.manifest, batch):
+        if not case_within(member.manifest, batch) or (with_iv and member.manifest.iv_out == "none"):
             continue
         try:
             results = execute_unless_declined(member.station, batch)
         except HarnessFault:
             continue  # the member's own cell says so
         if results is not None and results.cases["verdict"][0] == Verdict.RAN:
-            voices[member.name] = answer(batch, results)
+            voices[member.name] = answer(batch, results, with_iv=with_iv)
     if len(voices) + len(sides) < LEAST_SOURCES:
         return ""
     with_generic = [name for name, said in voices.items() if said == sides["generic"]]

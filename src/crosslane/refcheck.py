@@ -21,7 +21,7 @@ from crosslane.errors import BadInput, HarnessFault
 from crosslane.generate import output_lens
 from crosslane.model import Algorithm
 from crosslane.oracles import Oracle
-from crosslane.reference import Answer, Keyed, Message
+from crosslane.reference import Answer, Keyed, Message, Refused
 from crosslane.solve import Ask, ask_blocks
 from crosslane.wire import Batch, Flag, OpKind, Results, Status, Verdict
 
@@ -36,7 +36,11 @@ Run = Callable[[Keyed, Message], Answer]
 
 @dataclass(frozen=True)
 class Sample:
-    """One message as the session gave it to generic, and what generic made of it. ``iv`` is None where not observed."""
+    """One message as the session gave it to generic, and what generic made of it. ``iv`` is None where not observed.
+
+    ``refused``: its tag is wrong. ``status`` is the first answer that refused the message for its form, ``overlaps``
+    are the answers to calls on overlapping buffers, which are no part of it.
+    """
 
     batch: int
     case: int
@@ -45,6 +49,8 @@ class Sample:
     iv: bytes | None
     tag: bytes
     refused: bool
+    status: Status = Status.OK
+    overlaps: tuple[int, ...] = ()
 
 
 def load_reference(folder: Path) -> Run:
@@ -80,14 +86,16 @@ class _Open:
     data: bytes = b""
     out: bytes = b""
     iv: bytes | None = None
-    sound: bool = True
+    announced: tuple[int, int] = (0, 0)
+    status: Status = Status.OK
+    overlaps: tuple[int, ...] = ()
     tag_in: bytes = b""
     tag_out: bytes = b""
     refused: bool = False
 
 
 def take_samples(number: int, batch: Batch, results: Results) -> Iterator[Sample]:
-    """The messages of one case in a hundred, those aside that were refused for their form."""
+    """The messages of one case in a hundred, those that were refused for their form among them."""
     lens = output_lens(batch, np.arange(len(batch.ops)))
     for case in range(number % _EVERY, len(batch), _EVERY):
         if results.cases["verdict"][case] == Verdict.RAN:
@@ -97,39 +105,60 @@ def take_samples(number: int, batch: Batch, results: Results) -> Iterator[Sample
 def _messages_of(number: int, case: int, batch: Batch, results: Results, lens: NDArray[np.int64]) -> Iterator[Sample]:
     record = batch.cases[case]
     first, count = int(record["first_op"]), int(record["num_ops"])
-    decrypting, key, message = bool(record["decrypting"]), b"", _Open(b"")
+    decrypting, tag_len = bool(record["decrypting"]), int(record["tag_len"])
+    end = OpKind.TAG if OpKind.TAG in batch.ops["kind"][first : first + count] else OpKind.FINAL
+    keys: dict[int, bytes] = {}
+    messages: dict[int, _Open] = {}
     for index in range(first, first + count):
         op, status = batch.ops[index], int(results.statuses[index])
-        kind, start = OpKind(int(op["kind"])), int(op["in_off"])
-        given = batch.blob[start : start + int(op["in_len"])].tobytes()
-        if kind is OpKind.SETKEY:
-            key = given if status == Status.OK else key
-            continue
+        kind, slot = OpKind(int(op["kind"])), int(op["slot"])
+        if kind is OpKind.SETKEY and status == Status.OK:
+            keys[slot] = _given(batch, index)
+        if kind is OpKind.CLONE and int(op["from_slot"]) in messages and int(op["from_slot"]) in keys:
+            keys[slot], messages[slot] = keys[int(op["from_slot"])], messages[int(op["from_slot"])]
         if kind is OpKind.SETIV:
-            message = _Open(given)
-        elif kind is OpKind.AAD:
-            message.aad += given
-        elif kind is OpKind.UPDATE:
-            _read_update(message, batch, results, index, int(lens[index]), given)
-        elif kind is OpKind.TAG:
-            out = int(op["out_off"])
-            message.tag_in = given
-            message.tag_out = results.out[out : out + int(lens[index])].tobytes()
-            message.refused = status == Status.BAD_TAG
-        message.sound &= status == Status.OK or (kind is OpKind.TAG and status == Status.BAD_TAG)
-        last = kind is OpKind.TAG or (kind is OpKind.FINAL and not _tag_follows(batch, index, first + count))
-        if last and message.sound and len(message.data) <= _LONGEST:
-            asked = Message(decrypting, key, message.iv_in, message.aad, message.data, int(record["tag_len"]))
+            messages[slot] = _Open(_given(batch, index), announced=(int(op["aux0"]), int(op["aux1"])))
+        message = messages.get(slot)
+        if message is None or kind in (OpKind.SETKEY, OpKind.REINIT):
+            continue
+        _read(message, batch, results, index, int(lens[index]))
+        if kind is end and slot in keys and len(message.data) <= _LONGEST:
+            came = (len(message.aad), len(message.data))
+            announced = message.announced if message.announced != came else None
+            asked = Message(decrypting, keys[slot], message.iv_in, message.aad, message.data, tag_len, announced)
             tag = message.tag_in if decrypting else message.tag_out
-            yield Sample(number, case, asked, message.out, message.iv, tag, message.refused)
+            yield Sample(
+                number, case, asked, message.out, message.iv, tag, message.refused, message.status, message.overlaps
+            )
 
 
-def _tag_follows(batch: Batch, index: int, end: int) -> bool:
-    return index + 1 < end and batch.ops["kind"][index + 1] == OpKind.TAG
-
-
-def _read_update(message: _Open, batch: Batch, results: Results, index: int, out_len: int, given: bytes) -> None:
+def _given(batch: Batch, index: int) -> bytes:
     op = batch.ops[index]
+    return batch.blob[int(op["in_off"]) :][: int(op["in_len"])].tobytes()
+
+
+def _read(message: _Open, batch: Batch, results: Results, index: int, out_len: int) -> None:
+    """Add an operation to its message."""
+    op, status = batch.ops[index], int(results.statuses[index])
+    kind, out = OpKind(int(op["kind"])), int(op["out_off"])
+    if op["flags"] & Flag.OVERLAP and kind is OpKind.UPDATE:
+        if message.status is Status.OK:
+            message.overlaps += (status,)
+        return
+    if kind is OpKind.AAD:
+        message.aad += _given(batch, index)
+    elif kind is OpKind.UPDATE:
+        _read_update(message, batch, results, index, out_len)
+    elif kind is OpKind.TAG:
+        message.tag_in = _given(batch, index)
+        message.tag_out = results.out[out : out + out_len].tobytes()
+        message.refused = status == Status.BAD_TAG
+    if message.status is Status.OK and not (kind is OpKind.TAG and status == Status.BAD_TAG):
+        message.status = Status(status) if status in Status._value2member_map_ else Status.UNSUPPORTED
+
+
+def _read_update(message: _Open, batch: Batch, results: Results, index: int, out_len: int) -> None:
+    op, given = batch.ops[index], _given(batch, index)
     out = int(op["out_off"])
     observed = bool(op["flags"] & Flag.OBSERVE_IV)
     iv_len = out_len - len(given) if observed else 0
@@ -173,7 +202,7 @@ class _Hub:
     block_len: int
     known: dict[_Request, bytes] = field(default_factory=dict)
 
-    def run_all(self, run: Run, messages: Sequence[Message]) -> list[Answer]:
+    def run_all(self, run: Run, messages: Sequence[Message]) -> list[Answer | Refused]:
         answers: list[Any] = [None] * len(messages)
         waiting: list[tuple[int, greenlet, _Request]] = []
 
@@ -186,8 +215,14 @@ class _Hub:
             else:
                 answers[number] = value
 
+        def answer(keyed: Keyed, message: Message) -> Answer | Refused:
+            try:
+                return run(keyed, message)
+            except Refused as refused:
+                return refused
+
         for number, message in enumerate(messages):
-            let = greenlet(run)
+            let = greenlet(answer)
             step(number, let, let.switch(keyed, message))
         while waiting:
             now, waiting = waiting, []
@@ -233,7 +268,7 @@ def judge_by_oracle(oracle: Oracle, algorithm: Algorithm, samples: Sequence[Samp
     """Hold the samples that lie in an oracle's domain against it; raises HarnessFault where the library raises."""
     wrong, judged = [], []
     for sample in samples:
-        answer = _asked(oracle, algorithm, sample.message)
+        answer = None if sample.status is not Status.OK else _asked(oracle, algorithm, sample.message)
         if answer is None:
             continue
         judged.append(sample)
@@ -243,20 +278,38 @@ def judge_by_oracle(oracle: Oracle, algorithm: Algorithm, samples: Sequence[Samp
     return OracleVerdict(oracle.name, judged, tuple(wrong))
 
 
-def _difference(sample: Sample, answer: Answer, who: str = "the Python reference") -> str:
+def _refusal_differs(sample: Sample, answer: Answer | Refused, who: str) -> str:
+    """What generic and a reference say of the form of a message, where that is not the same."""
+    if any(status != Status.OVERLAP for status in sample.overlaps):
+        return "generic takes an update whose output overlaps its input"
+    wanted = answer.status if isinstance(answer, Refused) else Status.OK
+    if wanted is sample.status:
+        return ""
+    ours, theirs = (status.name.lower() for status in (sample.status, wanted))
+    return f"generic answers {ours}, {who} {theirs}"
+
+
+def _difference(sample: Sample, answer: Answer | Refused, who: str = "the Python reference") -> str:
+    text = _refusal_differs(sample, answer, who)
+    if not text and not isinstance(answer, Refused):
+        text = _answer_differs(sample, answer, who)
+    return f"the message of {len(sample.message.data)} bytes: {text}" if text else ""
+
+
+def _answer_differs(sample: Sample, answer: Answer, who: str) -> str:
+    """What generic and another made of a message that both take, where that is not the same."""
     message = sample.message
-    size = f"the message of {len(message.data)} bytes"
     if message.decrypting and message.tag_len:
         if (answer.tag != sample.tag) != sample.refused:
-            return f"{size}: generic {'refuses' if sample.refused else 'takes'} a tag, {who} does not"
+            return f"generic {'refuses' if sample.refused else 'takes'} a tag, {who} does not"
         if sample.refused:
             return ""
     elif answer.tag != sample.tag:
-        return f"{size}: the tag is {sample.tag.hex()}, {who} gives {answer.tag.hex()}"
+        return f"the tag is {sample.tag.hex()}, {who} gives {answer.tag.hex()}"
     if answer.data != sample.out:
         pairs = enumerate(zip(answer.data, sample.out, strict=False))
         at = next((i for i, (a, b) in pairs if a != b), min(len(answer.data), len(sample.out)))
-        return f"{size}: byte {at} of the output differs from {who}"
+        return f"byte {at} of the output differs from {who}"
     if sample.iv is not None and answer.iv and answer.iv != sample.iv:
-        return f"{size}: the next iv is {sample.iv.hex()}, {who} gives {answer.iv.hex()}"
+        return f"the next iv is {sample.iv.hex()}, {who} gives {answer.iv.hex()}"
     return ""

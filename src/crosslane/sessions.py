@@ -34,6 +34,8 @@ class Messages:
     clone: Mask  # after the first piece
     bad_key: Mask
     bad_iv: Mask
+    announced: Ints  # how announced lengths are wrong (``steer.WRONG_LENGTHS``), or -1
+    interleaved: Mask  # run in turns with its neighbour, on another context
     overlap: Ints  # the piece before which a call on overlapping buffers is to be refused, or -1
 
 
@@ -97,7 +99,7 @@ def _fixed_messages(manifest: Manifest) -> Messages:
     return Messages(
         family=nothing - 1, counter=nothing - 1, solved=nothing - 1, first=first, length=length,
         num_pieces=nothing + 1, pieces=pieces, setkey=first, reinit=never, clone=never, bad_key=never, bad_iv=never,
-        overlap=nothing - 1,
+        announced=nothing - 1, interleaved=never, overlap=nothing - 1,
     )  # fmt: skip
 
 
@@ -123,6 +125,9 @@ def _steered_messages(manifest: Manifest, number: int, draws: Draws) -> Messages
         length = length + np.where(illegal, 1 + below(words[1], 32, manifest.block_len - 1), 0)
     elif manifest.min_len_blocks:
         length = np.where(illegal, below(words[1], 32, manifest.min_len_blocks * manifest.block_len), length)
+    missing = refusals & (manifest.min_len_blocks > 0) & (take_bits(words[1], 51, 3) == 0)
+    missing &= "missing" in manifest.refusals
+    length[missing] = 0
     first = np.arange(count) % per_session == 0
     if manifest.split == "none":
         num_pieces = np.ones(count, np.int64)
@@ -133,9 +138,14 @@ def _steered_messages(manifest: Manifest, number: int, draws: Draws) -> Messages
         num_pieces[(length % manifest.block_len != 0) & (manifest.partial == "refused")] = 1
     if manifest.split != "none" and manifest.empty:
         num_pieces[(length == 0) & (take_bits(words[1], 14, 1) == 0)] = 0
+    num_pieces[missing] = 0
     pieces = steer.steer_pieces(manifest, length, num_pieces, words[2:7])
     bad_key = refusals & ~first & (take_bits(words[1], 16, 1) == 0) & ("key" in manifest.refusals)
     bad_iv = refusals & ~bad_key & (take_bits(words[1], 27, 3) == 0) & ("iv" in manifest.refusals)
+    interleaved = np.repeat(
+        families["splits"][::per_session] & (take_bits(words[1][::per_session], 58, 1) == 0), per_session
+    )
+    interleaved &= per_session % 2 == 0
     return Messages(
         family=family,
         counter=counter,
@@ -144,13 +154,23 @@ def _steered_messages(manifest: Manifest, number: int, draws: Draws) -> Messages
         length=length,
         num_pieces=num_pieces,
         pieces=pieces,
-        setkey=first | bad_key | (take_bits(words[1], 18, 4) == 0),
+        setkey=first | bad_key | interleaved | (take_bits(words[1], 18, 4) == 0),
+        interleaved=interleaved,
         reinit=~first & (take_bits(words[1], 22, 3) == 0) & manifest.reinit,
         clone=(num_pieces > 1) & (take_bits(words[1], 25, 2) == 0) & manifest.clone,
         bad_key=bad_key,
         bad_iv=bad_iv,
+        announced=_draw_announced(manifest, refusals & ~bad_iv, words[1]),
         overlap=_draw_overlaps(manifest, pieces, refusals & ~bad_iv, words[1]),
     )
+
+
+def _draw_announced(manifest: Manifest, selected: Mask, words: U64) -> Ints:
+    """One message in four announces other lengths than come, in modes that are told them."""
+    if manifest.iv != "nonce" or "announced" not in manifest.refusals:
+        return np.full(len(words), -1, np.int64)
+    chosen = selected & (take_bits(words, 54, 2) == 0)
+    return np.where(chosen, below(words, 32, len(steer.WRONG_LENGTHS)), -1)
 
 
 def _draw_overlaps(manifest: Manifest, pieces: Ints, selected: Mask, words: U64) -> Ints:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from crosslane.manifest import Manifest
 __all__ = [
     "BOUNDARY_BITS",
     "LARGEST",
+    "WRONG_LENGTHS",
     "beyond_the_carry",
     "beyond_the_wrap",
     "counter_grid",
@@ -23,6 +25,7 @@ __all__ = [
     "num_tweaks",
     "size_grid",
     "steer_aad_lens",
+    "steer_announced",
     "steer_counters",
     "steer_hashes",
     "steer_keys",
@@ -31,6 +34,7 @@ __all__ = [
     "steer_pieces",
     "steer_tweaks",
     "steer_units",
+    "steer_weak",
 ]
 
 Ints = NDArray[np.int64]
@@ -217,12 +221,59 @@ def steer_keys(words: U64, keys: NDArray[np.uint8], key_lens: Ints) -> None:
     keys[single, bit // 8] = (1 << (bit % 8)).astype(np.uint8)
 
 
-def steer_parts(words: U64, keys: NDArray[np.uint8], key_len: int, num_parts: int) -> None:
-    """Make neighbouring parts of one key in eight alike, which the policy ``degenerate`` refuses."""
+def steer_parts(words: U64, keys: NDArray[np.uint8], key_len: int, num_parts: int, ignored_bits: int) -> None:
+    """Make neighbouring parts of one key in eight alike, which the policy ``degenerate`` refuses.
+
+    Half of them differ in the bits of each byte that the cipher ignores.
+    """
     kind, part = take_bits(words, 4, 4), key_len // num_parts
     for index in range(1, num_parts):
-        chosen = kind == index
-        keys[chosen, index * part : (index + 1) * part] = keys[chosen, (index - 1) * part : index * part]
+        chosen = np.flatnonzero(kind == index)
+        there = chosen[:, None], index * part + np.arange(part)
+        before = keys[chosen[:, None], (index - 1) * part + np.arange(part)]
+        keys[there] = _but_ignored(before, keys[there], words[chosen], ignored_bits)
+
+
+def _but_ignored(wanted: NDArray[np.uint8], noise: NDArray[np.uint8], words: U64, ignored_bits: int) -> Any:
+    """``wanted``, in half of the rows with the ignored bits of ``noise``."""
+    mask = np.where(take_bits(words, 12, 1) == 1, ignored_bits, 0).astype(np.uint8)[:, None]
+    return (wanted & ~mask) | (noise & mask)
+
+
+def steer_weak(words: U64, keys: NDArray[np.uint8], manifest: Manifest, legal: NDArray[np.bool_]) -> None:
+    """Put a weak part into one of 16 of the ``legal`` keys (random where one is put): each at each place, in turn.
+
+    Half of them have other bits where the cipher ignores them.
+    """
+    weak = np.array([list(bytes.fromhex(key)) for key in manifest.weak_keys], np.uint8)
+    chosen = np.flatnonzero((take_bits(words, 8, 4) == 0) & legal)
+    if not len(chosen):
+        return
+    num_parts = max(manifest.key_lens) // weak.shape[1]
+    turn = np.arange(len(chosen)) + int(below(words[:1], 16, len(weak) * num_parts)[0])
+    places = turn // len(weak) % num_parts * weak.shape[1]
+    there = chosen[:, None], places[:, None] + np.arange(weak.shape[1])
+    noise = words[chosen].view(np.uint8).reshape(len(chosen), 8)[:, np.arange(weak.shape[1]) % 8]
+    keys[there] = _but_ignored(weak[turn % len(weak)], noise, words[chosen], manifest.ignored_bits)
+
+
+WRONG_LENGTHS = ("too_long", "more", "fewer", "more_aad", "fewer_aad")
+"""How announced lengths are wrong: more data than the nonce leaves numbers for, or more or fewer bytes than come."""
+
+
+def steer_announced(words: U64, kinds: Ints, lens: tuple[Ints, Ints, Ints]) -> tuple[Ints, Ints]:
+    """Announced bytes of associated data and of data, wrong by ``kinds``; ``lens`` are what comes and the nonce's.
+
+    None is negative: where no byte comes one more is announced. A nonce of 7 bytes leaves 8 to the length, which
+    nothing exceeds: there 2^62 bytes are announced and do not come.
+    """
+    aad_len, data_len, iv_len = lens
+    by, ways = 1 + take_bits(words, 0, 4), [kinds == index for index in range(len(WRONG_LENGTHS))]
+    more = np.where(take_bits(words, 4, 1) == 0, 1, by)
+    limit = np.int64(1) << np.minimum(8 * (15 - iv_len), 62)
+    fewer_data, fewer_aad = (np.where(n > 0, n - np.minimum(more, n), n + more) for n in (data_len, aad_len))
+    data = np.select(ways[:3], [limit + (more - 1), data_len + more, fewer_data], data_len)
+    return np.select(ways[3:], [aad_len + more, fewer_aad], aad_len), data
 
 
 def steer_overlaps(words: U64, lengths: Ints) -> Ints:

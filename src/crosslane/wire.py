@@ -100,7 +100,8 @@ class Watch(IntFlag):
     REGISTERS = 4
     CONTEXT = 8
     PATHS = 16
-    ALL = 31
+    WIPE = 32
+    ALL = 63
 
 
 class Verdict(IntEnum):

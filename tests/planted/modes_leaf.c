@@ -39,7 +39,8 @@ enum {
     CTR_DECRYPT_IN_PLACE,
     MAC_2,
     KEEPS,
-    KEEPS_COUNT
+    KEEPS_COUNT,
+    DIRTY
 };
 
 static int planted_setkey(void *ctx, const uint8_t *key, size_t key_len, uint32_t policy)
@@ -119,12 +120,15 @@ static void count(uint8_t *counter, unsigned len)
     }
 }
 
+/* What stood in a register that holds nothing when the slot of ctr was called. */
+__attribute__((used)) static volatile uint64_t dirty_register;
+
 __attribute__((used)) static void planted_ctr(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len,
                                               uint8_t *iv)
 {
     uint8_t counter[16], keystream[16], wide[16];
     int spoilt = (HAS(ALIGN_3) && ((uintptr_t)src & 15) == 3) || (HAS(CTR_IN_PLACE) && src == dst) ||
-                 (HAS(CTR_TAIL) && len % 16 == 5);
+                 (HAS(CTR_TAIL) && len % 16 == 5) || (HAS(DIRTY) && dirty_register >> 48 != 0);
     uint8_t *first = dst;
     size_t all = len;
     SUBJECT_PATH("all");
@@ -346,6 +350,16 @@ static void xts_decrypt(const void *ctx, const void *tweak_ctx, uint8_t *dst, co
 #define SLOT(entry, target) entry "\n\tb " target "\n"
 #define SPOIL_ECB "mov x19, #1"
 #define SPOIL_CTR "cmp x3, #128\n\tb.lo 9f\n\tmov x20, #1\n9:"
+#endif
+#if REGISTERS == 2
+#undef SPOIL_ECB
+#undef SPOIL_CTR
+#define SPOIL_ECB ""
+#if defined(__x86_64__)
+#define SPOIL_CTR "movq %r10, dirty_register(%rip)"
+#elif defined(__aarch64__)
+#define SPOIL_CTR "adrp x16, dirty_register\n\tstr x15, [x16, :lo12:dirty_register]"
+#endif
 #endif
 #if !REGISTERS
 #undef SPOIL_ECB

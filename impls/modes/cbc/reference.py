@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from crosslane.reference import Answer, Keyed, Message, blocks, xor
+from crosslane.reference import Answer, Keyed, Message, blocks, require, xor
+from crosslane.wire import Status
 
 __all__ = ["run"]
 
@@ -11,6 +12,8 @@ __all__ = ["run"]
 def run(keyed: Keyed, message: Message) -> Answer:
     """C_j = CIPH(P_j xor C_{j-1}), P_j = CIPH^-1(C_j) xor C_{j-1}, C_0 = IV. The next iv is the last C_j."""
     cipher = keyed(message.key)
+    require(len(message.iv) == cipher.block_len, Status.BAD_IV_LEN)
+    require(len(message.data) % cipher.block_len == 0, Status.BAD_DATA_LEN)
     chain, out = message.iv, []
     for block in blocks(message.data, cipher.block_len):
         if message.decrypting:

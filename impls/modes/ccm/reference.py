@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from crosslane.reference import Answer, BlockCipher, Keyed, Message, blocks, xor
+from crosslane.reference import Answer, BlockCipher, Keyed, Message, blocks, require, xor
+from crosslane.wire import Status
 
 __all__ = ["run"]
 
@@ -32,8 +33,20 @@ def _keystream(cipher: BlockCipher, nonce: bytes, num_blocks: int) -> list[bytes
     return [cipher.encrypt(bytes([q - 1]) + nonce + i.to_bytes(q, "big")) for i in range(num_blocks)]
 
 
+def _check(message: Message) -> None:
+    """Lengths that the formatting has room for (section 5.4 and appendix A.1), and what was announced comes."""
+    aad_len, data_len = message.announced or (len(message.aad), len(message.data))
+    q = 15 - len(message.iv)
+    require(2 <= q <= 8, Status.BAD_IV_LEN)
+    require(message.tag_len in (4, 6, 8, 10, 12, 14, 16), Status.BAD_TAG_LEN)
+    require(data_len < 1 << (8 * q), Status.BAD_DATA_LEN)
+    require(len(message.aad) == aad_len, Status.BAD_AAD_LEN)
+    require(len(message.data) == data_len, Status.BAD_DATA_LEN)
+
+
 def run(keyed: Keyed, message: Message) -> Answer:
     """C = P xor MSB(S_1 || S_2 ...), the tag is MSB_Tlen(T xor S_0), T the CBC-MAC of the formatted plaintext."""
+    _check(message)
     cipher = keyed(message.key)
     pieces = blocks(message.data, 16)
     s0, *stream = _keystream(cipher, message.iv, 1 + len(pieces))

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from crosslane.reference import Answer, Keyed, Message, blocks, xor
+from crosslane.reference import Answer, Keyed, Message, blocks, require, xor
+from crosslane.wire import Status
 
 __all__ = ["run"]
 
@@ -23,6 +24,8 @@ def _double(block: bytes) -> bytes:
 def run(keyed: Keyed, message: Message) -> Answer:
     """C_i = CIPH(C_{i-1} xor M_i), M_n being masked with K1, or padded with 10* and masked with K2."""
     cipher = keyed(message.key)
+    require(not message.iv, Status.BAD_IV_LEN)
+    require(message.tag_len == cipher.block_len, Status.BAD_TAG_LEN)
     bs = cipher.block_len
     k1 = _double(cipher.encrypt(bytes(bs)))
     k2 = _double(k1)

@@ -76,6 +76,7 @@ const struct subject_mode subject_mode_cts_cbc = {
     .name = "cts_cbc",
     .num_ctx = 1,
     .has_output = 1,
+    .needs_data = 1,
     .setkey = mode_setkey_one,
     .setiv = mode_setiv_block,
     .update = cts_update,

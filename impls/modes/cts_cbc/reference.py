@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from crosslane.reference import Answer, BlockCipher, Keyed, Message, blocks, xor
+from crosslane.reference import Answer, BlockCipher, Keyed, Message, blocks, require, xor
+from crosslane.wire import Status
 
 __all__ = ["run"]
 
@@ -35,4 +36,7 @@ def _decrypt(cipher: BlockCipher, iv: bytes, data: bytes) -> bytes:
 def run(keyed: Keyed, message: Message) -> Answer:
     """At least one block; exactly one is plain CBC. The next iv is undefined."""
     turn = _decrypt if message.decrypting else _encrypt
-    return Answer(turn(keyed(message.key), message.iv, message.data), b"", b"")
+    cipher = keyed(message.key)
+    require(len(message.iv) == cipher.block_len, Status.BAD_IV_LEN)
+    require(len(message.data) >= cipher.block_len, Status.BAD_DATA_LEN)
+    return Answer(turn(cipher, message.iv, message.data), b"", b"")

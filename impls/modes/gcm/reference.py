@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from crosslane.reference import Answer, Keyed, Message, blocks, xor
+from crosslane.reference import Answer, Keyed, Message, blocks, require, xor
+from crosslane.wire import Status
 
 __all__ = ["run"]
 
@@ -46,6 +47,8 @@ def _inc32(block: bytes) -> bytes:
 def run(keyed: Keyed, message: Message) -> Answer:
     """C = GCTR_K(inc32(J_0), P), the tag is MSB_t(GCTR_K(J_0, S)), S the hash of A, C and their lengths (section 7)."""
     cipher = keyed(message.key)
+    require(len(message.iv) > 0, Status.BAD_IV_LEN)
+    require(message.tag_len in (4, 8, 12, 13, 14, 15, 16), Status.BAD_TAG_LEN)
     h = int.from_bytes(cipher.encrypt(bytes(16)), "big")
     if len(message.iv) == 12:
         j0 = message.iv + bytes([0, 0, 0, 1])

@@ -94,10 +94,16 @@ static int lrw_setkey(struct subject_message *m, const uint8_t *key, size_t key_
     return SUBJECT_OK;
 }
 
+static subject_lrw_fn *fused_of(const struct subject_message *m)
+{
+    return m->state->decrypting ? m->leaf->lrw_decrypt : m->leaf->lrw_encrypt;
+}
+
+/* A fused function multiplies for itself: it is told the index alone. */
 static int lrw_setiv(struct subject_message *m, const uint8_t *iv, size_t iv_len)
 {
     int status = mode_setiv_block(m, iv, iv_len);
-    if (status == SUBJECT_OK) {
+    if (status == SUBJECT_OK && fused_of(m) == NULL) {
         put(m->state, TWEAK_AT, times_index(load_element(key2_of(m->state)), load_element(iv)));
     }
     return status;
@@ -142,7 +148,7 @@ static int lrw_update(struct subject_message *m, uint8_t *dst, const uint8_t *sr
     if (len % LRW_BLOCK_LEN != 0) {
         return SUBJECT_BAD_DATA_LEN;
     }
-    subject_lrw_fn *fused = m->state->decrypting ? leaf->lrw_decrypt : leaf->lrw_encrypt;
+    subject_lrw_fn *fused = fused_of(m);
     if (fused != NULL) {
         fused(m->ctx, key2_of(m->state), dst, src, len, m->iv);
         return SUBJECT_OK;

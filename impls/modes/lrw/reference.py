@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from crosslane.reference import Answer, Keyed, Message, blocks, xor
+from crosslane.reference import Answer, Keyed, Message, blocks, require, xor
+from crosslane.wire import Status
 
 __all__ = ["run"]
 
@@ -26,6 +27,8 @@ def _multiply(first: int, second: int) -> int:
 def run(keyed: Keyed, message: Message) -> Answer:
     """Key = K1 | K2; T = K2 * I, C = E_K1(P xor T) xor T; I is big-endian and rises by one a block modulo 2^128."""
     cipher = keyed(message.key[:-_KEY2_LEN])
+    require(len(message.iv) == cipher.block_len, Status.BAD_IV_LEN)
+    require(len(message.data) % cipher.block_len == 0, Status.BAD_DATA_LEN)
     key2, index = int.from_bytes(message.key[-_KEY2_LEN:], "big"), int.from_bytes(message.iv, "big")
     step = cipher.decrypt if message.decrypting else cipher.encrypt
     out = []

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from crosslane.reference import Answer, Keyed, Message, blocks, xor
+from crosslane.reference import Answer, Keyed, Message, blocks, require, xor
+from crosslane.wire import Status
 
 __all__ = ["run"]
 
@@ -11,6 +12,8 @@ __all__ = ["run"]
 def run(keyed: Keyed, message: Message) -> Answer:
     """E[i] = CIPH_K1(E[i-1] xor M[i]), M[n] being masked with K2, or padded with 10* and masked with K3."""
     derive = keyed(message.key).encrypt
+    require(not message.iv, Status.BAD_IV_LEN)
+    require(message.tag_len == 16, Status.BAD_TAG_LEN)
     k1, k2, k3 = (derive(bytes([i]) * 16) for i in (1, 2, 3))
     cipher = keyed(k1)
 

@@ -4,9 +4,7 @@
 #include <gcrypt.h>
 #include <stdlib.h>
 
-#include "subject.h"
-
-extern const struct subject_session PROVIDER_SESSION;
+#include "adapter.h"
 
 struct mode_entry {
     const char *name;
@@ -58,22 +56,12 @@ static const struct cipher_entry ciphers[] = {
 
 static const struct mode_entry *mode_named(const char *name)
 {
-    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-        if (strcmp(modes[i].name, name) == 0) {
-            return &modes[i];
-        }
-    }
-    return NULL;
+    return ADAPTER_ENTRY(modes, name);
 }
 
 static const struct cipher_entry *cipher_named(const char *name)
 {
-    for (size_t i = 0; i < sizeof ciphers / sizeof ciphers[0]; i++) {
-        if (strcmp(ciphers[i].name, name) == 0) {
-            return &ciphers[i];
-        }
-    }
-    return NULL;
+    return ADAPTER_ENTRY(ciphers, name);
 }
 
 static int is_mac(const struct session *s)
@@ -316,18 +304,6 @@ static int reinit(void *session)
 }
 
 const struct subject_session PROVIDER_SESSION = {
-    .contract = SUBJECT_CONTRACT,
-    .driver = PROVIDER_NAME,
-    .version = version,
-    .block_len = block_len,
-    .open = open_session,
-    .setkey = setkey,
-    .setiv = setiv,
+    ADAPTER_FUNCTIONS,
     .aad = aad,
-    .update = update,
-    .final = final,
-    .tag = tag,
-    .iv_out = iv_out,
-    .reinit = reinit,
-    .close = close_session,
 };

@@ -4,12 +4,10 @@
 #include <stdlib.h>
 #include <tomcrypt.h>
 
-#include "subject.h"
+#include "adapter.h"
 
 #define MAX_KEY_LEN 32u
 #define MAX_INT_LEN ((size_t)1 << 30) /* ccm counts in int */
-
-extern const struct subject_session PROVIDER_SESSION;
 
 enum mode { MODE_ECB, MODE_CBC, MODE_CFB, MODE_OFB, MODE_CTR, MODE_XTS, MODE_CMAC, MODE_XCBC, MODE_CCM, MODE_GCM };
 
@@ -31,6 +29,7 @@ struct session {
     int cipher; /* libtomcrypt's index */
     size_t block_len;
     int decrypting;
+    size_t state_len;   /* what the mode has of the union */
     union state *state; /* NULL before the first key */
     union state *keyed; /* cmac and xcbc, which cannot begin anew: as the key left it */
     uint8_t key[MAX_KEY_LEN];
@@ -38,7 +37,7 @@ struct session {
     uint8_t tweak[16];
 };
 
-static const struct {
+static const struct mode_entry {
     const char *name;
     enum mode mode;
     size_t state_len;
@@ -50,7 +49,7 @@ static const struct {
     {"ccm", MODE_CCM, sizeof(ccm_state)},     {"gcm", MODE_GCM, sizeof(gcm_state)},
 };
 
-static const struct {
+static const struct cipher_entry {
     const char *name;
     const struct ltc_cipher_descriptor *descriptor;
 } ciphers[] = {
@@ -65,42 +64,32 @@ static const char *version(void)
     return SCRYPT;
 }
 
-/* Indexes into the tables above, -1 where the name is not there. */
-static int mode_index(const char *name)
+static const struct mode_entry *mode_named(const char *name)
 {
-    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-        if (strcmp(modes[i].name, name) == 0) {
-            return (int)i;
-        }
-    }
-    return -1;
+    return ADAPTER_ENTRY(modes, name);
 }
 
-static int cipher_index(const char *name)
+static const struct cipher_entry *cipher_named(const char *name)
 {
-    for (size_t i = 0; i < sizeof ciphers / sizeof ciphers[0]; i++) {
-        if (strcmp(ciphers[i].name, name) == 0) {
-            return (int)i;
-        }
-    }
-    return -1;
+    return ADAPTER_ENTRY(ciphers, name);
 }
 
 static size_t block_len(const char *mode, const char *cipher)
 {
-    int m = mode_index(mode), c = cipher_index(cipher);
-    if (m < 0 || c < 0 || register_cipher(ciphers[c].descriptor) < 0) {
+    const struct cipher_entry *c = cipher_named(cipher);
+    if (mode_named(mode) == NULL || c == NULL || register_cipher(c->descriptor) < 0) {
         return 0;
     }
-    return (size_t)ciphers[c].descriptor->block_length;
+    return (size_t)c->descriptor->block_length;
 }
 
 static void *open_session(const char *mode, const char *cipher, int decrypting)
 {
     struct session *s = calloc(1, sizeof *s);
     if (s != NULL) {
-        const struct ltc_cipher_descriptor *descriptor = ciphers[cipher_index(cipher)].descriptor;
-        s->mode = modes[mode_index(mode)].mode;
+        const struct ltc_cipher_descriptor *descriptor = cipher_named(cipher)->descriptor;
+        s->mode = mode_named(mode)->mode;
+        s->state_len = mode_named(mode)->state_len;
         s->cipher = find_cipher(descriptor->name);
         s->block_len = (size_t)descriptor->block_length;
         s->decrypting = decrypting;
@@ -119,16 +108,6 @@ static void close_session(void *session)
 static int is_mac(const struct session *s)
 {
     return s->mode == MODE_CMAC || s->mode == MODE_XCBC;
-}
-
-static size_t state_len(const struct session *s)
-{
-    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-        if (modes[i].mode == s->mode) {
-            return modes[i].state_len;
-        }
-    }
-    return sizeof(union state);
 }
 
 static int start_xts(const struct session *s, union state *state, const uint8_t *key, size_t key_len)
@@ -160,7 +139,7 @@ static int start(const struct session *s, union state *state, const uint8_t *key
 static int setkey(void *session, const uint8_t *key, size_t key_len, uint32_t policy)
 {
     struct session *s = session;
-    size_t len = state_len(s);
+    size_t len = s->state_len;
     union state *tried = malloc(len), *keyed = is_mac(s) ? malloc(len) : NULL;
     (void)policy;
     int error = tried == NULL || (is_mac(s) && keyed == NULL) ? CRYPT_MEM : start(s, tried, key, key_len);
@@ -222,7 +201,7 @@ static int setiv(void *session, const uint8_t *iv, size_t iv_len, const struct s
     case MODE_CTR: return ctr_setiv(iv, iv_len, &s->state->ctr) == CRYPT_OK ? SUBJECT_OK : SUBJECT_BAD_IV_LEN;
     case MODE_XTS: return xts_setiv(s, iv, iv_len);
     case MODE_CMAC:
-    case MODE_XCBC: memcpy(s->state, s->keyed, state_len(s)); return iv_len == 0 ? SUBJECT_OK : SUBJECT_UNSUPPORTED;
+    case MODE_XCBC: memcpy(s->state, s->keyed, s->state_len); return iv_len == 0 ? SUBJECT_OK : SUBJECT_UNSUPPORTED;
     case MODE_CCM: return ccm_setiv(s, iv, iv_len, lengths);
     case MODE_GCM: return gcm_setiv(s, iv, iv_len);
     }
@@ -339,7 +318,7 @@ static int reinit(void *session)
 {
     struct session *s = session;
     if (is_mac(s)) {
-        memcpy(s->state, s->keyed, state_len(s));
+        memcpy(s->state, s->keyed, s->state_len);
     }
     return SUBJECT_OK; /* every other mode begins anew with the iv */
 }
@@ -348,7 +327,7 @@ static void *clone(const void *session)
 {
     const struct session *from = session;
     struct session *s = malloc(sizeof *s);
-    size_t len = state_len(from);
+    size_t len = from->state_len;
     if (s == NULL) {
         return NULL;
     }
@@ -369,19 +348,7 @@ static void *clone(const void *session)
 }
 
 const struct subject_session PROVIDER_SESSION = {
-    .contract = SUBJECT_CONTRACT,
-    .driver = PROVIDER_NAME,
-    .version = version,
-    .block_len = block_len,
-    .open = open_session,
-    .setkey = setkey,
-    .setiv = setiv,
+    ADAPTER_FUNCTIONS,
     .aad = aad,
-    .update = update,
-    .final = final,
-    .tag = tag,
-    .iv_out = iv_out,
-    .reinit = reinit,
     .clone = clone,
-    .close = close_session,
 };

@@ -9,47 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "subject.h"
+#include "openssl_session.h"
 
 #define NUM_FETCHED 8u
-#define MAX_KEY_LEN 32u
-#define MAX_CHUNK ((size_t)1 << 30) /* EVP counts in int */
-
-extern const struct subject_session PROVIDER_SESSION;
-
-enum kind { KIND_PLAIN, KIND_MAC, KIND_CCM, KIND_GCM };
-
-struct mode_entry {
-    const char *name;
-    const char *evp; /* the end of EVP's name of the cipher */
-    enum kind kind;
-    size_t num_keys;
-};
-
-struct cipher_entry {
-    const char *name;
-    const char *evp;      /* the begin of it */
-    size_t usual_key_len; /* of the cipher, bytes */
-    int key_len_in_name;
-    size_t block_len;
-};
-
-struct session {
-    const struct mode_entry *mode;
-    const struct cipher_entry *cipher;
-    int decrypting;
-    EVP_CIPHER_CTX *ctx; /* NULL before the first key and for cmac */
-    EVP_MAC_CTX *mac;
-    /* ccm takes the key with the lengths of nonce and tag, and all associated data at once. */
-    uint8_t key[MAX_KEY_LEN];
-    struct subject_lengths lengths;
-    uint8_t *aad;
-    size_t aad_len;
-    int expected;  /* ccm: the tag is known */
-    int began;     /* ccm: the associated data is in */
-    int wrong_tag; /* ccm: the library found the tag wrong and gave no plaintext */
-};
-
 static const struct mode_entry modes[] = {
     {"ecb", "ECB", KIND_PLAIN, 1},         {"cbc", "CBC", KIND_PLAIN, 1}, {"cfb", "CFB", KIND_PLAIN, 1},
     {"ofb", "OFB", KIND_PLAIN, 1},         {"ctr", "CTR", KIND_PLAIN, 1}, {"xts", "XTS", KIND_PLAIN, 2},
@@ -66,22 +28,12 @@ static const struct cipher_entry ciphers[] = {
 
 static const struct mode_entry *mode_named(const char *name)
 {
-    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-        if (strcmp(modes[i].name, name) == 0) {
-            return &modes[i];
-        }
-    }
-    return NULL;
+    return ADAPTER_ENTRY(modes, name);
 }
 
 static const struct cipher_entry *cipher_named(const char *name)
 {
-    for (size_t i = 0; i < sizeof ciphers / sizeof ciphers[0]; i++) {
-        if (strcmp(ciphers[i].name, name) == 0) {
-            return &ciphers[i];
-        }
-    }
-    return NULL;
+    return ADAPTER_ENTRY(ciphers, name);
 }
 
 static void start(void)
@@ -233,103 +185,18 @@ static int setkey(void *session, const uint8_t *key, size_t key_len, uint32_t po
     return SUBJECT_OK;
 }
 
-static int begin(struct session *s, const uint8_t *iv)
-{
-    const uint8_t *key = s->mode->kind == KIND_CCM && iv != NULL ? s->key : NULL;
-    return EVP_CipherInit_ex2(s->ctx, NULL, key, iv, !s->decrypting, NULL) == 1 ? SUBJECT_OK : SUBJECT_UNSUPPORTED;
-}
-
-static int aead_setiv(struct session *s, const uint8_t *iv, size_t iv_len, const struct subject_lengths *lengths)
-{
-    s->lengths = *lengths;
-    s->aad_len = 0;
-    s->expected = s->began = s->wrong_tag = 0;
-    if (EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_SET_IVLEN, (int)iv_len, NULL) != 1) {
-        return SUBJECT_BAD_IV_LEN;
-    }
-    if (s->mode->kind == KIND_CCM &&
-        EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_SET_TAG, (int)lengths->tag_len, NULL) != 1) {
-        return SUBJECT_BAD_TAG_LEN;
-    }
-    return begin(s, iv);
-}
-
 static int setiv(void *session, const uint8_t *iv, size_t iv_len, const struct subject_lengths *lengths)
 {
     struct session *s = session;
     int has_iv = strcmp(s->mode->name, "ecb") != 0;
     switch (s->mode->kind) {
     case KIND_CCM:
-    case KIND_GCM: return aead_setiv(s, iv, iv_len, lengths);
+    case KIND_GCM: return openssl_aead_setiv(s, iv, iv_len, lengths);
     case KIND_MAC: return iv_len == 0 && EVP_MAC_init(s->mac, NULL, 0, NULL) == 1 ? SUBJECT_OK : SUBJECT_UNSUPPORTED;
     case KIND_PLAIN: break;
     }
     /* EVP is not told how long an iv is, it takes a block's worth. */
-    return iv_len == (has_iv ? s->cipher->block_len : 0) ? begin(s, has_iv ? iv : NULL) : SUBJECT_UNSUPPORTED;
-}
-
-static int expect(void *session, const uint8_t *tag, size_t tag_len)
-{
-    struct session *s = session;
-    if (s->mode->kind == KIND_CCM) {
-        uint8_t copy[64];
-        if (tag_len > sizeof copy) {
-            return SUBJECT_BAD_TAG_LEN;
-        }
-        memcpy(copy, tag, tag_len);
-        s->expected = EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_SET_TAG, (int)tag_len, copy) == 1;
-    }
-    return SUBJECT_OK;
-}
-
-static int aad(void *session, const uint8_t *data, size_t len)
-{
-    struct session *s = session;
-    int done;
-    if (s->mode->kind == KIND_GCM) {
-        return EVP_CipherUpdate(s->ctx, NULL, &done, data, (int)len) == 1 ? SUBJECT_OK : SUBJECT_BAD_AAD_LEN;
-    }
-    if (len > s->lengths.aad_len - s->aad_len) {
-        return SUBJECT_BAD_AAD_LEN;
-    }
-    uint8_t *grown = realloc(s->aad, s->aad_len + len + 1);
-    if (grown == NULL) {
-        return SUBJECT_UNSUPPORTED;
-    }
-    s->aad = grown;
-    memcpy(s->aad + s->aad_len, data, len);
-    s->aad_len += len;
-    return SUBJECT_OK;
-}
-
-static int ccm_begin(struct session *s)
-{
-    int done;
-    if (s->aad_len != s->lengths.aad_len) {
-        return SUBJECT_BAD_AAD_LEN;
-    }
-    if (s->lengths.data_len > MAX_CHUNK || EVP_CipherUpdate(s->ctx, NULL, &done, NULL, (int)s->lengths.data_len) != 1 ||
-        (s->aad_len > 0 && EVP_CipherUpdate(s->ctx, NULL, &done, s->aad, (int)s->aad_len) != 1)) {
-        return SUBJECT_BAD_DATA_LEN;
-    }
-    s->began = 1;
-    return SUBJECT_OK;
-}
-
-/* All data at once. Decryption compares the tag first: a wrong one is reported where the contract has it, by tag. */
-static int ccm_update(struct session *s, uint8_t *dst, const uint8_t *src, size_t len)
-{
-    int done;
-    if (len != s->lengths.data_len || s->began) {
-        return SUBJECT_UNSUPPORTED;
-    }
-    int status = ccm_begin(s);
-    if (status != SUBJECT_OK || (s->decrypting && !s->expected)) {
-        return status != SUBJECT_OK ? status : SUBJECT_UNSUPPORTED;
-    }
-    int taken = EVP_CipherUpdate(s->ctx, dst, &done, src, (int)len) == 1;
-    s->wrong_tag = s->decrypting && !taken;
-    return taken || s->wrong_tag ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
+    return iv_len == (has_iv ? s->cipher->block_len : 0) ? openssl_begin(s, has_iv ? iv : NULL) : SUBJECT_UNSUPPORTED;
 }
 
 static int update(void *session, uint8_t *dst, const uint8_t *src, size_t len, int last)
@@ -344,7 +211,7 @@ static int update(void *session, uint8_t *dst, const uint8_t *src, size_t len, i
         return EVP_MAC_update(s->mac, src, len) == 1 ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
     }
     if (s->mode->kind == KIND_CCM) {
-        return ccm_update(s, dst, src, len);
+        return openssl_ccm_update(s, dst, src, len);
     }
     if (EVP_CipherUpdate(s->ctx, dst, &done, src, (int)len) != 1) {
         return SUBJECT_BAD_DATA_LEN;
@@ -367,16 +234,6 @@ static int final(void *session)
     return SUBJECT_OK;
 }
 
-static int gcm_compare(struct session *s, uint8_t *bytes, size_t len)
-{
-    uint8_t rest[SUBJECT_MAX_BLOCK_LEN];
-    int done;
-    if (EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_SET_TAG, (int)len, bytes) != 1) {
-        return SUBJECT_BAD_TAG_LEN;
-    }
-    return EVP_CipherFinal_ex(s->ctx, rest, &done) == 1 ? SUBJECT_OK : SUBJECT_BAD_TAG;
-}
-
 static int tag(void *session, uint8_t *bytes, size_t len)
 {
     struct session *s = session;
@@ -390,7 +247,7 @@ static int tag(void *session, uint8_t *bytes, size_t len)
                                                                                         : SUBJECT_BAD_TAG_LEN;
     }
     if (s->mode->kind == KIND_GCM) {
-        return gcm_compare(s, bytes, len);
+        return openssl_gcm_compare(s, bytes, len);
     }
     return s->wrong_tag ? SUBJECT_BAD_TAG : SUBJECT_OK;
 }
@@ -411,7 +268,7 @@ static int reinit(void *session)
     if (s->mode->kind == KIND_MAC) {
         return EVP_MAC_init(s->mac, NULL, 0, NULL) == 1 ? SUBJECT_OK : SUBJECT_UNSUPPORTED;
     }
-    return begin(s, NULL);
+    return openssl_begin(s, NULL);
 }
 
 static void *clone(const void *session)
@@ -437,20 +294,8 @@ static void *clone(const void *session)
 }
 
 const struct subject_session PROVIDER_SESSION = {
-    .contract = SUBJECT_CONTRACT,
-    .driver = PROVIDER_NAME,
-    .version = version,
-    .block_len = block_len,
-    .open = open_session,
-    .setkey = setkey,
-    .setiv = setiv,
-    .expect = expect,
-    .aad = aad,
-    .update = update,
-    .final = final,
-    .tag = tag,
-    .iv_out = iv_out,
-    .reinit = reinit,
+    ADAPTER_FUNCTIONS,
+    .aad = openssl_aad,
+    .expect = openssl_expect,
     .clone = clone,
-    .close = close_session,
 };

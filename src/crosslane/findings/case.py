@@ -11,7 +11,7 @@ import numpy as np
 from crosslane.generate import output_lens
 from crosslane.wire import CASE, OP, Batch, Edge, Flag, OpKind
 
-__all__ = ["Case", "Operation", "Place", "batch_of", "case_of", "whole_batch"]
+__all__ = ["Case", "Operation", "Place", "batch_of", "case_of", "in_turn", "segments", "whole_batch"]
 
 _NO_FLAG = Flag(0)
 
@@ -93,6 +93,38 @@ class Case:
     def with_operations(self, operations: Iterable[Operation]) -> Case:
         """The same case with other operations."""
         return replace(self, operations=tuple(operations))
+
+
+def segments(case: Case) -> list[list[int]]:
+    """The operations of each message, with the setkey and reinit operations that stand before it in its context.
+
+    In the order of their setiv operations; what no message follows comes last.
+    """
+    groups: list[list[int]] = []
+    begun: dict[int, list[int]] = {}
+    before: dict[int, list[int]] = {}
+    for at, item in enumerate(case.operations):
+        if item.kind in (OpKind.SETKEY, OpKind.REINIT):
+            begun.pop(item.slot, None)
+            before.setdefault(item.slot, []).append(at)
+        elif item.kind is OpKind.SETIV:
+            begun[item.slot] = [*before.pop(item.slot, []), at]
+            groups.append(begun[item.slot])
+        else:
+            source = item.from_slot if item.kind is OpKind.CLONE else item.slot
+            group = begun.get(source)
+            if group is None:
+                group = before.setdefault(item.slot, [])
+            elif item.kind is OpKind.CLONE:
+                begun[item.slot] = group
+            group.append(at)
+    left = sorted(at for group in before.values() for at in group)
+    return [*groups, left] if left or not groups else groups
+
+
+def in_turn(case: Case) -> Case:
+    """One message after the other, where contexts are interleaved."""
+    return case.with_operations(case.operations[at] for group in segments(case) for at in group)
 
 
 def case_of(batch: Batch, index: int, algorithm: str) -> Case:

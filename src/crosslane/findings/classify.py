@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from crosslane.compare import Departure
 from crosslane.describe import register_names
-from crosslane.findings.case import Case
+from crosslane.findings.case import Case, in_turn
 from crosslane.findings.judge import Tries, normalised
 from crosslane.findings.steps import is_counter
 from crosslane.findings.without import LARGE, filled, keyed, legal_keys, longest, stretched, with_ivs
@@ -95,7 +95,7 @@ def classify(
     features = sorted({*features, *_by_asking(judge, case, departure)})
     if "rekey" in features:  # which needs another key, of whatever bytes and length
         features = [name for name in features if name.partition(":")[0] not in ("key", "key_len")]
-    words = [*prefix_of(departure, arch, registers, is_mac=judge.manifest.is_mac), *seen, *features]
+    words = [*prefix_of(departure, arch, registers, is_mac=judge.manifest.is_mac), *features, *seen]
     return Classified(tuple(features), "+".join(words) or "any")
 
 
@@ -122,6 +122,8 @@ def _shape(case: Case) -> Iterable[str]:
         yield "messages"
     if kinds.count(OpKind.SETKEY) > 1:
         yield "rekey"
+    if in_turn(case) != case:
+        yield "interleaved"
     if OpKind.CLONE in kinds:
         yield "clone"
     if OpKind.REINIT in kinds:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from crosslane.describe import session_lines
 from crosslane.errors import BadInput
 from crosslane.execute import execute_alone
-from crosslane.findings.case import Case, batch_of
+from crosslane.findings.case import Case, Operation, batch_of
 from crosslane.findings.record import Record
 from crosslane.lanes import lanes_for_host
 from crosslane.model import Registry
@@ -63,13 +63,14 @@ def _answer(registry: Registry, case: Case) -> tuple[list[int], list[bytes]]:
 def message_of(registry: Registry, case: Case) -> Message:
     """The one message that a case is, with the right answer; raises BadInput where it is more than that."""
     kinds = [item.kind for item in case.operations]
-    plain = all(kinds.count(kind) <= 1 for kind in (OpKind.SETKEY, OpKind.SETIV, OpKind.TAG))
+    plain = all(kinds.count(kind) <= 1 for kind in (OpKind.SETKEY, OpKind.SETIV, OpKind.TAG)) and not case.neighbours
     if not plain or kinds[:1] != [OpKind.SETKEY] or OpKind.CLONE in kinds or any(
         item.flags & Flag.FEED or (item.kind is OpKind.UPDATE and item.aux[0] > 1) for item in case.operations
     ):  # fmt: skip
         raise BadInput(
             "the case is more than one message under one key, which this format cannot say: use --as case or --as repro"
         )
+    case = _with_tag(registry, case)
     statuses, outputs = _answer(registry, case)
     given = {kind: b"".join(item.data for item in case.operations if item.kind is kind) for kind in OpKind}
     pieces = [
@@ -90,6 +91,16 @@ def message_of(registry: Registry, case: Case) -> Message:
         valid=all(status == Status.OK for status in statuses),
         decrypting=case.decrypting,
     )
+
+
+def _with_tag(registry: Registry, case: Case) -> Case:
+    """The case with the end of its message: what it departs in may come before the tag, which both formats hold."""
+    kinds = [item.kind for item in case.operations]
+    mode = mode_named(registry, parse_algorithm(case.algorithm).mode)
+    if not mode.tag_lens or case.decrypting or OpKind.TAG in kinds or OpKind.SETIV not in kinds:
+        return case
+    end = [] if OpKind.FINAL in kinds else [Operation(OpKind.FINAL)]
+    return case.with_operations([*case.operations, *end, Operation(OpKind.TAG, out_len=case.tag_len)])
 
 
 def wycheproof_text(registry: Registry, record: Record, case: Case) -> str:

@@ -202,14 +202,21 @@ def _one_fault(judge: Judge, suspect: Suspect, raw: Raw, met: Sequence[Departure
     if not all(item is not None and accept(item) for item in again):
         sealed = judge.sealed([raw.case])[0]
         return Fault(sealed, raw.departure, Classified((), "unshrunk"), raw.name, found.num_tried, shrunk=False)
-    clean = first_departure(whole_batch(sealed), suspect.subject, suspect.oracle, watch=Watch.ALL & ~Watch.REGISTERS)
     seen = [
-        *(["dirty_state"] if depends_on_state(again, clean) else []),
         *(["tweak"] if depends_on_tweak(asked, found.case, found.departure) else []),
         *(["refused"] if holds_refusal(judge, sealed, found.departure) else []),
+        *(["dirty_state"] if _needs_noise(suspect, sealed, again) else []),
     ]
     classified = classify(asked, found.case, found.departure, arch=suspect.arch, registers=registers, seen=seen)
     return Fault(sealed, again[0] or found.departure, classified, raw.name, found.num_tried)
+
+
+def _needs_noise(suspect: Suspect, case: Case, again: Sequence[Departure | None]) -> bool:
+    """Whether a case departs otherwise, or not, where nothing is put into registers and stack that hold nothing."""
+    if suspect.bounded:
+        return False
+    calm = Watch.ALL & ~Watch.REGISTERS
+    return depends_on_state(again, first_departure(whole_batch(case), suspect.subject, suspect.oracle, watch=calm))
 
 
 def _others(judge: Judge, fault: Fault, left: Sequence[Raw]) -> Iterable[Raw]:

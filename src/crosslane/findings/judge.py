@@ -19,7 +19,7 @@ from crosslane import wire
 from crosslane.client import SharedMemory
 from crosslane.compare import Departure, compare
 from crosslane.execute import CAPACITY, Executor, Station
-from crosslane.findings.case import Case, Operation, batch_of
+from crosslane.findings.case import Case, Operation, batch_of, segments
 from crosslane.findings.domain import may_be_tried
 from crosslane.manifest import Manifest
 from crosslane.seal import finished_batch
@@ -29,7 +29,6 @@ __all__ = ["Judge", "Tries", "normalised"]
 
 _MOST_CASES = 512
 _MOST_BYTES = 4 << 20
-_BEGINS = (OpKind.SETIV, OpKind.SETKEY, OpKind.REINIT)
 
 
 def normalised(case: Case, manifest: Manifest) -> Case:
@@ -39,18 +38,12 @@ def normalised(case: Case, manifest: Manifest) -> Case:
     tag when decrypting, and nothing when encrypting.
     """
     made = list(case.operations)
-    announced = 0
+    for group in segments(case):
+        _finish_message(made, group, manifest)
     for at, item in enumerate(made):
-        if item.kind is OpKind.SETIV:
-            end = next((i for i in range(at + 1, len(made)) if made[i].kind in _BEGINS), len(made))
-            _finish_message(made, at, end, manifest)
-            announced += 1
-        elif item.kind is OpKind.TAG:
+        if item.kind is OpKind.TAG:
             wrong = (item.data + bytes(case.tag_len))[: case.tag_len] if case.decrypting else b""
             made[at] = replace(item, data=wrong, out_len=0 if case.decrypting else case.tag_len)
-        elif item.kind is OpKind.UPDATE and not announced:
-            plain = _overlap_fitted(item)
-            made[at] = replace(plain, flags=plain.flags & ~Flag.OBSERVE_IV, out_len=_out_len(item, manifest))
     return case.with_operations(made)
 
 
@@ -58,19 +51,24 @@ def _out_len(item: Operation, manifest: Manifest) -> int:
     return 0 if manifest.is_mac else item.in_len
 
 
-def _finish_message(made: list[Operation], first: int, end: int, manifest: Manifest) -> None:
-    """Set what the message at ``first`` announces and what its pieces say of themselves."""
-    for i in range(first, end):
+def _finish_message(made: list[Operation], group: Sequence[int], manifest: Manifest) -> None:
+    """Set what a message announces and what its pieces say of themselves."""
+    for i in group:
         made[i] = _overlap_fitted(made[i])
-    updates = [i for i in range(first, end) if made[i].kind is OpKind.UPDATE and not made[i].overlapping]
-    aad_len = sum(made[i].in_len for i in range(first, end) if made[i].kind is OpKind.AAD)
-    made[first] = replace(made[first], aux=(aad_len, sum(made[i].in_len for i in updates)))
+    updates = [i for i in group if made[i].kind is OpKind.UPDATE]
+    taken = [i for i in updates if not made[i].overlapping]
+    aad_len = sum(made[i].in_len for i in group if made[i].kind is OpKind.AAD)
+    announcing = [i for i in group if made[i].kind is OpKind.SETIV]
+    for i in announcing:
+        made[i] = replace(made[i], aux=(aad_len, sum(made[i].in_len for i in taken)))
     done = 0
     for i in updates:
-        done += made[i].in_len
+        done += 0 if made[i].overlapping else made[i].in_len
         defined = manifest.iv_out == "next" or (manifest.iv_out == "next_whole" and done % manifest.block_len == 0)
-        flags = made[i].flags & ~Flag.LAST | (Flag.LAST if i == updates[-1] else Flag(0))
-        flags = flags if defined else flags & ~Flag.OBSERVE_IV
+        flags = made[i].flags
+        if announcing:
+            flags = flags & ~Flag.LAST | (Flag.LAST if [i] == taken[-1:] else Flag(0))
+        flags = flags if defined and announcing else flags & ~Flag.OBSERVE_IV
         more = manifest.block_len if flags & Flag.OBSERVE_IV else 0
         made[i] = replace(made[i], flags=flags, out_len=_out_len(made[i], manifest) + more)
 

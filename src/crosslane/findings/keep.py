@@ -22,7 +22,7 @@ from crosslane.findings.deviations import Deviation
 from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_departures, replays
 from crosslane.findings.judge import Judge
 from crosslane.findings.record import Key, Record, State
-from crosslane.findings.reproducer import Ingredients, repro_text
+from crosslane.findings.reproducer import Ingredients, harness_of, repro_text
 from crosslane.findings.store import Kept, Store
 from crosslane.generate import select_cases
 from crosslane.manifest import parse_case_id
@@ -181,7 +181,7 @@ class Keeper:
             case_sha256="",
         )
         repro = repro_text(made_of, key, fault.case, fault.departure, expected=expected, text=text)
-        kept = self._store.put(Kept(record, fault.case, repro)).record
+        kept = self._store.put(Kept(record, fault.case, repro, harness_of(made_of))).record
         if (kept.state == "accepted") != (key.id in self._accepted) and kept.state in ("accepted", "open"):
             kept = self._store.update(kept.id, state="accepted" if key.id in self._accepted else "open")
         return kept

@@ -35,7 +35,8 @@ _SESSIONS = 512
 
 @dataclass(frozen=True)
 class Measured:
-    """What one implementation came to with one seed in one lane; ``took_s`` is wall time a finding."""
+    """What one implementation came to with one seed in one lane; ``took_s`` is wall time a finding,
+    ``cpu_s`` the CPU time of it in this process."""
 
     driver: str
     lane: str
@@ -43,6 +44,7 @@ class Measured:
     keys: tuple[Key, ...]
     cases: tuple[Case, ...]
     took_s: float
+    cpu_s: float
 
 
 def _key(driver: str, algorithm: Algorithm, fault: Fault) -> Key:
@@ -55,13 +57,14 @@ def measure_cell(cell: CellPlan, suspect: Suspect, seed: str, num_batches: int) 
     """Collect departures until there are some, then tell their faults apart; only the latter is timed."""
     with suspect.judge() as judge:
         raws = [item for number in range(num_batches) for item in raw_departures(judge, number, _SESSIONS)]
-        begun = time.monotonic()
+        begun, cpu = time.monotonic(), time.process_time()
         faults = faults_of(judge, suspect, raws)
-        took = time.monotonic() - begun
+        took, cpu = time.monotonic() - begun, time.process_time() - cpu
     driver, algorithm = cell.cell.driver, cell.cell.algorithm
     return Measured(
         driver, cell.cell.lane, seed, tuple(_key(driver, algorithm, fault) for fault in faults),
         tuple(fault.case for fault in faults), took / max(1, len(faults)),
+        cpu / max(1, len(faults)),
     )  # fmt: skip
 
 

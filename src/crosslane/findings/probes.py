@@ -22,7 +22,7 @@ def _seen(departure: Departure | None) -> tuple[object, ...]:
 
 def depends_on_state(again: Sequence[Departure | None], clean: Departure | None) -> bool:
     """Whether a departure that is the same in every run of ``again`` is another one in ``clean``, a run of the same
-    case that leaves registers and dead stack alone before calls.
+    case that leaves registers and dead stack alone before calls. A changed register is another matter.
     """
     first = again[0]
     if first is None or first.symptom is Symptom.ABI or any(_seen(item) != _seen(first) for item in again):

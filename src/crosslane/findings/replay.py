@@ -8,13 +8,13 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crosslane.describe import session_lines
 from crosslane.errors import BadInput, CrosslaneError, HarnessFault, MissingTool
 from crosslane.execute import execute_unless_declined
-from crosslane.findings.answers import seen_again
+from crosslane.findings.answers import published, seen_again
 from crosslane.findings.case import whole_batch
 from crosslane.findings.gather import first_departure
 from crosslane.findings.keep import ingredients
@@ -78,12 +78,16 @@ def _plan(registry: Registry, kept: Kept, lanes: Sequence[str]) -> AlgorithmPlan
             f"finding {key.id} is of {driver}, which is not there any more: restore its folder, or give {folders}"
         )
     selection = Selection((f"{key.algorithm}/{key.implementation}",), chosen)
-    vectors = all_vectors(registry)[0] if kept.record.judge == "vector" else ()
     try:
-        run = make_plans(registry, selection, counts=Counts(), vectors=vectors)
+        run = make_plans(registry, selection, counts=Counts())
     except BadInput as error:
         raise BadInput(f"finding {key.id}: its subject no longer builds or is no cell: {error}") from None
-    return next(plan for plan in run.algorithms if str(plan.algorithm) == key.algorithm)
+    plan = next(plan for plan in run.algorithms if str(plan.algorithm) == key.algorithm)
+    if kept.record.judge != "vector":
+        return plan
+    own = replace(plan, vectors=all_vectors(registry, imported=False)[0])
+    known = published(own, kept.record.from_case) is not None
+    return own if known else replace(plan, vectors=all_vectors(registry)[0])  # reading these takes seconds
 
 
 def replay_finding(registry: Registry, kept: Kept, lanes: Sequence[str]) -> tuple[list[str], Iterator[Answer]]:
@@ -129,51 +133,46 @@ def retest(registry: Registry, store: Store, kept: Kept, lanes: Sequence[str], *
 def debug(registry: Registry, kept: Kept, lanes: Sequence[str]) -> int:
     """Start a debugger that stops at the subject's departing call; returns its exit status.
 
-    Natively gdb runs the reproducer. Under qemu the emulator waits with its stub for gdb-multiarch, which is started
-    where it is installed; else its command is printed and the emulator waits for it.
+    Natively gdb runs the reproducer. Under qemu the emulator waits with its stub for gdb-multiarch, or for gdb where
+    the architecture is the host's. Raises MissingTool where the debugger is not installed.
     """
     chosen = _lanes(registry, kept, lanes)[0]
     lane = next((item for item in lanes_for_host(registry) if item.name == chosen), None)
     if lane is None:
         raise BadInput(f"{chosen!r} is no lane of this host: `crosslane list lanes` prints all")
-    key = kept.record.key
-    folder = Path(tempfile.mkdtemp(prefix=f"crosslane-{key.id}-"))
-    source, program = folder / "repro.c", folder / "repro"
-    source.write_text(kept.repro)
-    made_of = ingredients(registry, key.implementation.partition(":")[0], key.algorithm.partition("(")[0], lane)
-    try:
-        build_repro(made_of, source, program)
-    except BadInput as error:
-        raise BadInput(f"finding {key.id}: its subject no longer builds: {error}") from None
-    batch = whole_batch(kept.case)
+    debugger = "gdb" if lane.arch == host_arch() else "gdb-multiarch"
+    if shutil.which(debugger) is None:
+        raise MissingTool(f"{debugger} is not installed: install the Debian package {debugger}")
     plan = _plan(registry, kept, [lane.name])
-    found = first_departure(batch, plan.cells[0].station, plan.oracle)
-    op = int(batch.cases["first_op"][-1]) + (found.op if found is not None else len(kept.case.operations) - 1)
-    return _start_debugger(lane, program, op)
+    key = kept.record.key
+    with tempfile.TemporaryDirectory(prefix=f"crosslane-{key.id}-") as name:
+        source, program = Path(name) / "repro.c", Path(name) / "repro"
+        source.write_text(kept.repro)
+        made_of = ingredients(registry, key.implementation.partition(":")[0], key.algorithm.partition("(")[0], lane)
+        try:
+            build_repro(made_of, source, program)
+        except BadInput as error:
+            raise BadInput(f"finding {key.id}: its subject no longer builds: {error}") from None
+        batch = whole_batch(kept.case)
+        found = first_departure(batch, plan.cells[0].station, plan.oracle)
+        op = int(batch.cases["first_op"][-1]) + (found.op if found is not None else len(kept.case.operations) - 1)
+        return _start_debugger(debugger, lane, program, op)
 
 
-def _start_debugger(lane: Lane, program: Path, op: int) -> int:
+def _start_debugger(debugger: str, lane: Lane, program: Path, op: int) -> int:
     script = program.with_name("gdb-script")
     runner = runner_command(lane)
-    debugger = "gdb" if lane.arch == host_arch() else "gdb-multiarch"
-    installed = shutil.which(debugger) is not None
-    command = [debugger, "-q", "-x", str(script)]
-    if not runner:
-        if not installed:
-            raise MissingTool("gdb is not installed: install the Debian package gdb")
-        script.write_text(gdb_script(program, op, port=None))
-        print(" ".join(command), flush=True)
-        return subprocess.run(command, check=False).returncode
-    port = _free_port()
+    port = _free_port() if runner else None
     script.write_text(gdb_script(program, op, port=port))
-    emulated = [runner[0], "-g", str(port), *runner[1:], str(program)]
-    print(f"{' '.join(emulated)} &\n{' '.join(command)}", flush=True)
-    if not installed:
-        print(f"the emulator waits for that command; {debugger} is the Debian package of that name", flush=True)
+    command = [debugger, "-q", "-x", str(script)]
+    emulated = [runner[0], "-g", str(port), *runner[1:], str(program)] if runner else []
+    print("".join(f"{' '.join(part)}{end}\n" for part, end in ((emulated, " &"), (command, "")) if part), flush=True)
+    if not emulated:
+        return subprocess.run(command, check=False).returncode
     try:
         with subprocess.Popen(emulated) as emulator:
             try:
-                return subprocess.run(command, check=False).returncode if installed else emulator.wait()
+                return subprocess.run(command, check=False).returncode
             finally:
                 emulator.kill()
     except OSError as error:

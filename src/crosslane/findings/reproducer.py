@@ -8,6 +8,7 @@ protocol.
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 from collections.abc import Iterable
@@ -22,19 +23,20 @@ from crosslane.findings.case import Case, whole_batch
 from crosslane.findings.record import Key
 from crosslane.isa import ALL_ARCHES, feature_flags
 from crosslane.model import Implementation, Lane, Mode, Provider
-from crosslane.toolchain import Toolchain
+from crosslane.toolchain import Toolchain, runner_command
 from crosslane.wire import OpKind, Results
 
-__all__ = ["Ingredients", "build_command", "build_repro", "gdb_script", "repro_text"]
+__all__ = ["Ingredients", "build_command", "build_repro", "gdb_script", "harness_of", "repro_text"]
 
 _NOT_LINKED = ("main.c", "launcher.c", "sanitizer.c")
 _LIMIT_S = 300
+_SUBJECT = "$SUBJECT"
 _SLOTS = {
     **{name: f"{name}.{{way}}" for name in ("ecb", "cbc", "cfb", "ofb", "ctr", "cts_cbc")},
     **{name: f"{name}_{{way}}" for name in ("xts", "xts_gb", "lrw")},
     **dict.fromkeys(("cmac", "cbcmac", "xcbc"), "mac_update"),
-    "gcm": "ctr.encrypt",
-    "ccm": "ctr.encrypt",
+    "gcm": "ghash",
+    "ccm": "ctr.{way}",
 }
 """The leaf's function for a mode, where it is fused."""
 
@@ -50,6 +52,11 @@ class Ingredients:
     toolchain: Toolchain
 
     @property
+    def what(self) -> str:
+        """What the subject's folder holds."""
+        return "the adapter" if isinstance(self.subject, Provider) else "the implementation, where its impl.toml is"
+
+    @property
     def name(self) -> str:
         """The C name that the subject is reached by."""
         if isinstance(self.subject, Provider):
@@ -57,32 +64,56 @@ class Ingredients:
         return self.subject.symbol
 
 
+def _harness_files(made_of: Ingredients) -> list[Path]:
+    """What is compiled beside the subject: the shim without its process, and the mode; headers too."""
+    shim, mode = made_of.root / "impls" / "shim", made_of.mode.folder
+    found = [path for folder in (shim, mode) for suffix in ("c", "S", "h") for path in folder.glob(f"*.{suffix}")]
+    return sorted(path for path in (*found, *mode.parent.glob("*.h")) if path.name not in _NOT_LINKED)
+
+
+def harness_of(made_of: Ingredients) -> tuple[tuple[str, str], ...]:
+    """Name and text of each file that a reproducer is compiled with, the subject's own aside."""
+    return tuple((path.name, path.read_text(encoding="utf-8")) for path in _harness_files(made_of))
+
+
 def build_command(made_of: Ingredients, source: Path, program: Path) -> list[str]:
     """The compiler's command line for a reproducer."""
-    root, lane, subject = made_of.root, made_of.lane, made_of.subject
-    shim = root / "impls" / "shim"
-    others = [arch for arch in ALL_ARCHES if arch != lane.arch]
-    parts = sorted(
+    shim, mode, subject = made_of.root / "impls" / "shim", made_of.mode.folder, made_of.subject
+    folders = [shim, mode.parent, mode]
+    return _command(made_of, [str(source), *map(str, _compiled(made_of))], folders, str(subject.folder), str(program))
+
+
+def _compiled(made_of: Ingredients) -> list[Path]:
+    others = [arch for arch in ALL_ARCHES if arch != made_of.lane.arch]
+    return [
         path
-        for suffix in (".c", ".S")
-        for path in shim.glob(f"*{suffix}")
-        if path.name not in _NOT_LINKED and not any(path.stem.endswith(f"_{arch}") for arch in others)
-    )
+        for path in _harness_files(made_of)
+        if path.suffix != ".h" and not any(path.stem.endswith(f"_{arch}") for arch in others)
+    ]
+
+
+def _command(
+    made_of: Ingredients, sources: Iterable[str], folders: Iterable[Path], subject_folder: str, program: str
+) -> list[str]:
+    lane, subject = made_of.lane, made_of.subject
     features = () if isinstance(subject, Provider) else subject.features
     defines = (
         (f'-DPROVIDER_NAME="{subject.name}"', f"-DPROVIDER_SESSION={made_of.name}")
         if isinstance(subject, Provider)
         else (f'-DSUBJECT_NAME="{subject.symbol}"',)
     )
-    includes = [shim, made_of.mode.folder.parent, made_of.mode.folder, subject.folder.parent, subject.folder]
-    code = [path for path in subject.sources if path.suffix in (".c", ".S")]
+    includes = [*map(str, folders), f"{subject_folder}/..", subject_folder]
+    code = [
+        f"{subject_folder}/{os.path.relpath(path, subject.folder)}"
+        for path in subject.sources
+        if path.suffix in (".c", ".S")
+    ]
     libraries = [f"-l{name}" for name in subject.libraries] if isinstance(subject, Provider) else ["-static"]
     return [
         *made_of.toolchain.command, "-std=c11", "-g", lane.opt, *(["-flto"] if lane.lto else []), "-w", "-fno-pie",
         "-no-pie", "-fstack-protector-strong" if lane.protector else "-fno-stack-protector",
-        *feature_flags(lane.arch, features, lane.floor), *defines, *(f"-I{f}" for f in dict.fromkeys(includes)),
-        "-o", str(program), str(source), *map(str, parts), *map(str, sorted(made_of.mode.folder.glob("*.c"))),
-        *map(str, code), *libraries,
+        *feature_flags(lane.arch, features, lane.floor), *defines, *(f"-I{name}" for name in dict.fromkeys(includes)),
+        "-o", program, *sources, *code, *libraries,
     ]  # fmt: skip
 
 
@@ -111,15 +142,11 @@ def _bytes(name: str, data: bytes) -> str:
 
 
 def _shown_command(made_of: Ingredients) -> str:
-    """The command with folders as variables: a reproducer is read on other machines too."""
-    words = build_command(made_of, Path("repro.c"), Path("repro"))
-    origin = getattr(made_of.subject, "origin", "own")
-    shown = []
-    for word in words:
-        text = shlex.quote(word)
-        for folder, variable in ((origin, "$SUBJECT"), (str(made_of.root), "$CROSSLANE")):
-            text = text.replace(f"{folder}/", f"{variable}/") if folder != "own" else text
-        shown.append(text)
+    """The one command, for a shell in the finding's folder: a reproducer is read on other machines too."""
+    sources = ["repro.c", *(f"harness/{path.name}" for path in _compiled(made_of))]
+    words = _command(made_of, sources, [Path("harness")], _SUBJECT, "repro")
+    words[0] = Path(words[0]).name
+    shown = [f'"{word}"' if _SUBJECT in word else shlex.quote(word) for word in words]
     return " \\\n *       ".join(_wrapped(shown))
 
 
@@ -134,13 +161,13 @@ def _wrapped(words: Iterable[str]) -> Iterable[str]:
 
 
 def _targets(made_of: Ingredients, case: Case, op: int) -> list[str]:
-    """Functions of the leaf that the departing operation can call."""
+    """The subject's functions that the departing operation can call, as C has them."""
     if isinstance(made_of.subject, Provider):
-        return []
+        return [f"{made_of.name}.{case.operations[op].kind.name.lower()}"]
     if case.operations[op].kind is OpKind.SETKEY:
-        return ["setkey"]
+        return ["subject.bare.setkey"]
     fused = _SLOTS.get(made_of.mode.name, "encrypt_blocks").format(way="decrypt" if case.decrypting else "encrypt")
-    return list(dict.fromkeys([fused, "encrypt_blocks", "decrypt_blocks"]))
+    return [f"subject.bare.{name}" for name in dict.fromkeys([fused, "encrypt_blocks", "decrypt_blocks"])]
 
 
 def repro_text(
@@ -151,20 +178,18 @@ def repro_text(
     encoded = bytearray(wire.batch_len(batch))
     wire.encode_batch_into(batch, memoryview(encoded))
     session = "\n".join(f" *   {line}" for number in range(len(batch)) for line in session_lines(batch, number))
-    given = ", CROSSLANE names a checkout of the suite" + (
-        "" if getattr(made_of.subject, "origin", "own") == "own" else ", SUBJECT the folder given with --impls"
-    )
+    runner = [Path(word).name if number == 0 else word for number, word in enumerate(runner_command(made_of.lane))]
     head = (
         f"/* SPDX-License-Identifier: Apache-2.0\n *\n * Finding {key.id}: {key.implementation}, {key.algorithm}, "
         f"{key.symptom}, {key.fault_class}.\n * {text}\n *\n{session}\n *\n"
-        f" * Build and run it{given}:\n *   {_shown_command(made_of)}\n *   ./repro\n"
+        f" * Build and run it in its folder; SUBJECT names the folder of {made_of.what}:\n"
+        f" *   {_shown_command(made_of)}\n *   {' '.join([*runner, './repro'])}\n"
         " * It prints what was expected and what it got. Status: 1 where the subject departs, else 0.\n */\n"
     )
     arrays = _bytes("encoded", bytes(encoded)) + _bytes("expected_statuses", expected.statuses.tobytes())
     arrays += _bytes("expected_out", expected.out.tobytes())
     targets = "".join(
-        f"    repro_targets[{i}] = (uintptr_t)subject.bare.{name};\n"
-        for i, name in enumerate(_targets(made_of, case, departure.op))
+        f"    repro_targets[{i}] = (uintptr_t){name};\n" for i, name in enumerate(_targets(made_of, case, departure.op))
     )
     library = isinstance(made_of.subject, Provider)
     cipher = key.algorithm.partition("(")[2].rstrip(")")

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from crosslane.findings.case import Case, Operation, Place
+from crosslane.findings.case import Case, Operation, Place, in_turn, segments
 from crosslane.manifest import Manifest
 from crosslane.wire import Edge, Flag, OpKind
 
-__all__ = ["STEPS", "Step", "is_counter", "segments", "with_counter"]
+__all__ = ["STEPS", "Step", "is_counter", "with_counter"]
 
 Step = Callable[[Case, Manifest], Iterator[Case]]
 
@@ -21,20 +21,6 @@ _MOST_BYTES_ONE_BY_ONE = 512
 _MOST_BEFORE = 9
 """Counters so many blocks before a carry are tried."""
 _BOUNDARIES = (8, 16, 24, 32, 40, 48, 56, 64, 96, 120, 128)
-
-
-def segments(case: Case) -> list[list[int]]:
-    """The operations of each message, with the setkey and reinit operations that stand before it."""
-    groups: list[list[int]] = [[]]
-    begun = False
-    for at, item in enumerate(case.operations):
-        before = item.kind in (OpKind.SETKEY, OpKind.REINIT)
-        if begun and (before or item.kind is OpKind.SETIV):
-            groups.append([])
-            begun = False
-        begun = begun or item.kind is OpKind.SETIV
-        groups[-1].append(at)
-    return groups
 
 
 def _flat(case: Case) -> Case:
@@ -81,6 +67,7 @@ def fewer_messages(case: Case, _: Manifest) -> Iterator[Case]:
 def fewer_operations(case: Case, _: Manifest) -> Iterator[Case]:
     """Without the operations behind one, without one, without two."""
     ops = case.operations
+    yield _flat(in_turn(case))
     yield _flat(case)
     for end in range(1, len(ops)):
         yield case.with_operations(ops[:end])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of findings: ``<id>/{finding.toml, case.json, repro.c}``, one folder a finding.
+"""The folder of findings: ``<id>/{finding.toml, case.json, repro.c, harness/}``, one folder a finding.
 
 A finding appears by one rename and changes under a lock, so that runs side by side may write, and a run that is ended
 leaves what was there before. Reading is strict: a folder that was edited or cut off is said, never guessed at.
@@ -28,17 +28,19 @@ from crosslane.names import nearest
 __all__ = ["Kept", "Store"]
 
 _RECORD, _CASE, _REPRO = "finding.toml", "case.json", "repro.c"
+_HARNESS = "harness"
 _LOCK = ".lock"
 _NEW, _OLD = ".new-", ".old-"
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A finding with its case, sealed as it runs, and its reproducer's text."""
+    """A finding with its case, sealed as it runs, its reproducer's text, and the files that this is compiled with."""
 
     record: Record
     case: Case
     repro: str
+    harness: tuple[tuple[str, str], ...] = ()
 
     def fitting(self) -> Kept:
         """The same with the digest that belongs to the case."""
@@ -87,17 +89,19 @@ class Store:
     def _read(self, name: str) -> Kept:
         place = self.folder / name
         record = read_record(place / _RECORD)
+        files = [place / _CASE, place / _REPRO, *sorted((place / _HARNESS).glob("*"))]
         texts = []
-        for data, file in zip(read_files([place / _CASE, place / _REPRO]), (_CASE, _REPRO), strict=True):
+        for data, file in zip(read_files(files), files, strict=True):
             try:
                 texts.append(data.decode())
             except UnicodeDecodeError:
-                raise _damaged(place / file, "is not UTF-8") from None
+                raise _damaged(file, "is not UTF-8") from None
         if record.id != name:
             raise _damaged(place / _RECORD, f"has the key of finding {record.id}, not of {name}")
         if hashlib.sha256(texts[0].encode()).hexdigest() != record.case_sha256:
             raise _damaged(place / _CASE, f"is not the case that {_RECORD} gives the digest of")
-        return Kept(record, case_from_json(texts[0], shown(place / _CASE)), texts[1])
+        harness = tuple((file.name, text) for file, text in zip(files[2:], texts[2:], strict=True))
+        return Kept(record, case_from_json(texts[0], shown(place / _CASE)), texts[1], harness)
 
     def read_all(self) -> tuple[list[Kept], list[CrosslaneError]]:
         """All findings that can be read, and what is wrong with the others."""
@@ -144,8 +148,11 @@ class Store:
             made = Path(tempfile.mkdtemp(prefix=_NEW, dir=self.folder))
             try:
                 made.chmod(0o755)
+                if kept.harness:
+                    (made / _HARNESS).mkdir()
                 for name, text in (
-                    (_CASE, case_to_json(kept.case)), (_REPRO, kept.repro), (_RECORD, record_text(kept.record))
+                    *((f"{_HARNESS}/{name}", text) for name, text in kept.harness), (_CASE, case_to_json(kept.case)),
+                    (_REPRO, kept.repro), (_RECORD, record_text(kept.record)),
                 ):  # fmt: skip
                     with (made / name).open("w", encoding="utf-8") as file:
                         file.write(text)
@@ -231,4 +238,4 @@ def _merged(old: Kept, new: Kept) -> Kept:
         last_revision=now.last_revision,
         fixed_revision="" if gone else before.fixed_revision,
     )
-    return Kept(record, base.case, base.repro)
+    return Kept(record, base.case, base.repro, base.harness)

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from crosslane.findings.case import Case, Operation, Place
+from crosslane.findings.case import Case, Operation, Place, in_turn
 from crosslane.findings.judge import normalised
 from crosslane.findings.steps import is_counter
 from crosslane.manifest import Manifest
 from crosslane.wire import Edge, Flag, OpKind
 
-__all__ = ["LARGE", "filled", "keyed", "legal_keys", "longest", "stretched", "with_ivs", "without"]
+__all__ = ["LARGE", "REMOVABLE", "filled", "keyed", "legal_keys", "longest", "stretched", "with_ivs", "without"]
 
 LARGE = 1 << 16
 """Bytes from which on a message is called large."""
@@ -129,6 +129,7 @@ def _no_chaining(case: Case, manifest: Manifest, value: str) -> Case:
 
 def _last_message(case: Case, _: Manifest, __: str) -> Case:
     """The last message alone, under the last key."""
+    case = in_turn(case)
     begins = [at for at, item in enumerate(case.operations) if item.kind is OpKind.SETIV]
     keys = [item for item in case.operations[: begins[-1]] if item.kind is OpKind.SETKEY] if begins else []
     return _one_context(case.with_operations((*keys[-1:], *case.operations[begins[-1] :]))) if begins else case
@@ -224,6 +225,7 @@ _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "policy": lambda case, _, __: replace(case, policy=0),
     "messages": _last_message,
     "rekey": _one_key,
+    "interleaved": lambda case, _, __: in_turn(case),
     "clone": lambda case, _, __: _one_context(case),
     "reinit": _dropping(OpKind.REINIT),
     "split": _joined,
@@ -234,8 +236,8 @@ _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "data": _zeroing(OpKind.UPDATE),
     "wrong_tag": _zeroing(OpKind.TAG),
     "counter": _no_carry,
-    "decrypt": lambda case, _, __: replace(case, decrypting=not case.decrypting),
-    "encrypt": lambda case, _, __: replace(case, decrypting=not case.decrypting),
+    "decrypt": lambda case, _, __: replace(case, decrypting=False),
+    "encrypt": lambda case, _, __: replace(case, decrypting=True),
     "key_len": _other_key_len,
     "iv_len": _other_iv_len,
     "tail": _padded,
@@ -245,3 +247,5 @@ _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "blocks": _other_blocks,
     "chaining": _no_chaining,
 }
+REMOVABLE = tuple(_WITHOUT)
+"""Features that ``without`` can take out of a case."""

@@ -37,7 +37,7 @@ static const uint8_t pc2[48] = {
 static const uint8_t left_shifts[16] = {1, 1, 2, 2, 2, 2, 2, 2, 1, 2, 2, 2, 2, 2, 2, 1};
 
 /* P: bit `to` of the output is bit `from` of the input. The result is turned left by one bit, as the halves of the
- * block are here (see des3_ede.c): bit `to` moves to the place of bit to - 1, bit 1 to that of bit 32. */
+ * block are (see generic/des3_ede.c): bit `to` moves to the place of bit to - 1, bit 1 to that of bit 32. */
 #define P_BIT(x, to, from) ((((x) >> (32 - (from))) & 1u) << ((33 - (to)) & 31))
 #define P(x) \
     (P_BIT(x,  1, 16) | P_BIT(x,  2,  7) | P_BIT(x,  3, 20) | P_BIT(x,  4, 21) | \
@@ -50,7 +50,13 @@ static const uint8_t left_shifts[16] = {1, 1, 2, 2, 2, 2, 2, 2, 1, 2, 2, 2, 2, 2
      P_BIT(x, 29, 22) | P_BIT(x, 30, 11) | P_BIT(x, 31,  4) | P_BIT(x, 32, 25))
 
 /* What the value v of S-box n contributes to P(S1(B1)S2(B2)...S8(B8)): v stands in bits 4n-3 to 4n of P's input. */
-#define SP(n, v) P((uint32_t)(v) << (32 - 4 * (n)))
+#define SP(n, v) DES3_EDE_ENTRY(P((uint32_t)(v) << (32 - 4 * (n))))
+
+/* An implementation that wants its entries in another form says so before it includes this. */
+#ifndef DES3_EDE_ENTRY
+#define DES3_EDE_ENTRY(v) (v)
+typedef uint32_t des3_ede_entry;
+#endif
 
 /* Two rows a, b of S-box n in the order of the six input bits b1..b6. "The first and last bits of B represent in
  * base 2 a number in the range 0 to 3", the row, and the middle four the column: so for b1 = 0 rows 0 and 1 take
@@ -63,7 +69,7 @@ static const uint8_t left_shifts[16] = {1, 1, 2, 2, 2, 2, 2, 2, 1, 2, 2, 2, 2, 2
     SP(n, a12), SP(n, b12), SP(n, a13), SP(n, b13), SP(n, a14), SP(n, b14), SP(n, a15), SP(n, b15)
 
 /* sp[n - 1][B] = P applied to S-box n's value for the six bits B. */
-static const uint32_t sp[8][64] = {
+static const des3_ede_entry sp[8][64] = {
     { /* S1 */
         ROWS(1, 14,  4, 13,  1,  2, 15, 11,  8,  3, 10,  6, 12,  5,  9,  0,  7,
                  0, 15,  7,  4, 14,  2, 13,  1, 10,  6, 12, 11,  9,  5,  3,  8),

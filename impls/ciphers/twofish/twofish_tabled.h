@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Twofish by tables for x86-64: full keying (section 5.1 of the submission: key-dependent S-boxes and MDS matrix in four
+ * tables of 256 words), one block at a time in C, and three side by side in assembly. What bounds a table cipher here is
+ * the number of instructions that take bytes out of words, so the three blocks' rounds are written for few of them: the
+ * words that go through g stay in registers, the other two of each block lie in memory, where the additions read them.
+ */
+#ifndef TWOFISH_TABLED_H
+#define TWOFISH_TABLED_H
+
+#include <emmintrin.h>
+#include <stddef.h>
+
+#include "twofish_keys.h"
+
+struct tabled_ctx {
+    uint32_t g[4][256];           /* g(X) is the XOR of g[j][byte j of X] */
+    uint32_t subkey[NUM_SUBKEYS]; /* K_0 to K_39 */
+};
+
+/* The assembly below counts on these. */
+_Static_assert(offsetof(struct tabled_ctx, g) == 0, "tables lie at displacements of 0, 1024, 2048 and 3072");
+_Static_assert(offsetof(struct tabled_ctx, subkey) == 4096, "subkeys follow the tables");
+
+/* Byte j of h before the MDS matrix (section 4.3.2). */
+static inline uint32_t h_byte(unsigned j, uint32_t x, const uint32_t list[MAX_K], unsigned k)
+{
+    for (unsigned n = k; n > 0; n--) {
+        x = q[q_index(j, n)][x] ^ byte_of(list[n - 1], j);
+    }
+    return q[q_index(j, 0)][x];
+}
+
+/* h of four equal bytes x (section 4.3.4). */
+static uint32_t h_of_equal_bytes(uint32_t x, const uint32_t list[MAX_K], unsigned k)
+{
+    uint32_t z = 0;
+
+    for (unsigned j = 0; j < 4; j++) {
+        z ^= mds[j][h_byte(j, x, list, k)];
+    }
+    return z;
+}
+
+static int tabled_setkey(void *ctx, const uint8_t *key, size_t key_len, uint32_t policy)
+{
+    struct tabled_ctx *c = ctx;
+    struct key_words w;
+    int status = split_key(&w, key, key_len);
+
+    (void)policy; /* Twofish has no weak keys */
+    if (status != SUBJECT_OK) {
+        return status;
+    }
+    for (unsigned j = 0; j < 4; j++) {
+        for (uint32_t x = 0; x < 256; x++) {
+            c->g[j][x] = mds[j][h_byte(j, x, w.s, w.k)];
+        }
+    }
+    for (uint32_t i = 0; i < NUM_SUBKEYS; i += 2) {
+        const uint32_t a = h_of_equal_bytes(i, w.even, w.k);
+        const uint32_t b = rotl32(h_of_equal_bytes(i + 1, w.odd, w.k), 8);
+        c->subkey[i] = a + b;
+        c->subkey[i + 1] = rotl32(a + 2 * b, 9);
+    }
+    return SUBJECT_OK;
+}
+
+static inline uint32_t g(const struct tabled_ctx *ctx, uint32_t x)
+{
+    return ctx->g[0][byte_of(x, 0)] ^ ctx->g[1][byte_of(x, 1)] ^ ctx->g[2][byte_of(x, 2)] ^ ctx->g[3][byte_of(x, 3)];
+}
+
+/* g of x rotated left by 8 bits. */
+static inline uint32_t g_rotated(const struct tabled_ctx *ctx, uint32_t x)
+{
+    return ctx->g[1][byte_of(x, 0)] ^ ctx->g[2][byte_of(x, 1)] ^ ctx->g[3][byte_of(x, 2)] ^ ctx->g[0][byte_of(x, 3)];
+}
+
+/* Section 4.1, one round: F of (a, b) goes into (c, d). The caller swaps the halves. */
+static inline void encrypt_round(const struct tabled_ctx *ctx, const uint32_t *k, uint32_t a, uint32_t b, uint32_t *c,
+                                 uint32_t *d)
+{
+    const uint32_t t1 = g_rotated(ctx, b);
+    const uint32_t sum = g(ctx, a) + t1;
+
+    *c = rotr32(*c ^ (sum + k[0]), 1);
+    *d = rotl32(*d, 1) ^ (sum + t1 + k[1]);
+}
+
+static inline void decrypt_round(const struct tabled_ctx *ctx, const uint32_t *k, uint32_t a, uint32_t b, uint32_t *c,
+                                 uint32_t *d)
+{
+    const uint32_t t1 = g_rotated(ctx, b);
+    const uint32_t sum = g(ctx, a) + t1;
+
+    *c = rotl32(*c, 1) ^ (sum + k[0]);
+    *d = rotr32(*d ^ (sum + t1 + k[1]), 1);
+}
+
+/* In one store: the next to read the block may load it whole. */
+static inline void store_words(uint8_t *dst, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+    _mm_storeu_si128((__m128i *)(void *)dst, _mm_set_epi32((int)d, (int)c, (int)b, (int)a));
+}
+
+static void encrypt_one(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_t *src)
+{
+    const uint32_t *k = ctx->subkey;
+    uint32_t a = load_le32(src) ^ k[0], b = load_le32(src + 4) ^ k[1];
+    uint32_t c = load_le32(src + 8) ^ k[2], d = load_le32(src + 12) ^ k[3];
+
+    SUBJECT_PATH("1way");
+    for (const uint32_t *rk = k + 8; rk < k + NUM_SUBKEYS; rk += 4) {
+        encrypt_round(ctx, rk, a, b, &c, &d);
+        encrypt_round(ctx, rk + 2, c, d, &a, &b);
+    }
+    store_words(dst, c ^ k[4], d ^ k[5], a ^ k[6], b ^ k[7]);
+}
+
+static void decrypt_one(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_t *src)
+{
+    const uint32_t *k = ctx->subkey;
+    uint32_t a = load_le32(src) ^ k[4], b = load_le32(src + 4) ^ k[5];
+    uint32_t c = load_le32(src + 8) ^ k[6], d = load_le32(src + 12) ^ k[7];
+
+    SUBJECT_PATH("1way");
+    for (const uint32_t *rk = k + NUM_SUBKEYS - 4; rk > k + 4; rk -= 4) {
+        decrypt_round(ctx, rk + 2, a, b, &c, &d);
+        decrypt_round(ctx, rk, c, d, &a, &b);
+    }
+    store_words(dst, c ^ k[0], d ^ k[1], a ^ k[2], b ^ k[3]);
+}
+
+/* Assembly of three blocks. %rdi: tables; %rsi: the blocks, words a b c d of each; %rbx: this iteration's round keys.
+ *
+ * The tables T0 to T3 (displacements) of the bytes of word x go to r, the lowest byte's first. */
+#define TF3_G(x, r, t0, t1, t2, t3)                                                      \
+    "movl %%" x ", %%eax\n\t"                                                            \
+    "movzbl %%al, %%ecx\n\t"                                                             \
+    "movzbl %%ah, %%edx\n\t"                                                             \
+    "shrl $16, %%eax\n\t"                                                                \
+    "movl " t0 "(%%rdi, %%rcx, 4), %%" r "\n\txorl " t1 "(%%rdi, %%rdx, 4), %%" r "\n\t" \
+    "movzbl %%al, %%ecx\n\t"                                                             \
+    "movzbl %%ah, %%edx\n\t"                                                             \
+    "xorl " t2 "(%%rdi, %%rcx, 4), %%" r "\n\txorl " t3 "(%%rdi, %%rdx, 4), %%" r "\n\t"
+
+/* F of (a, b) in (r, s), key included; k0 and k1 are displacements of the two round keys. */
+#define TF3_F(a, b, r, s, k0, k1)            \
+    TF3_G(b, s, "1024", "2048", "3072", "0") \
+    TF3_G(a, r, "0", "1024", "2048", "3072") \
+    "addl %%" s ", %%" r "\n\t"              \
+    "addl %%" r ", %%" s "\n\t"              \
+    "addl " k0 "(%%rbx), %%" r "\n\t"        \
+    "addl " k1 "(%%rbx), %%" s "\n\t"
+
+/* A round of one block, whose halves are swapped by names: (a, b) goes to memory, the new words are left in (r, s). The
+ * word that the next round but one rotates before it adds is stored rotated: the later d, or c when decrypting. */
+#define TF3_ENCRYPT(a, b, r, s, c, d, k0, k1) \
+    TF3_F(a, b, r, s, k0, k1)                 \
+    "xorl " c "(%%rsi), %%" r "\n\t"          \
+    "rorl $1, %%" r "\n\t"                    \
+    "xorl " d "(%%rsi), %%" s "\n\t"          \
+    "movl %%" a ", " c "(%%rsi)\n\t"          \
+    "roll $1, %%" b "\n\t"                    \
+    "movl %%" b ", " d "(%%rsi)\n\t"
+
+#define TF3_DECRYPT(a, b, r, s, c, d, k0, k1) \
+    TF3_F(a, b, r, s, k0, k1)                 \
+    "xorl " d "(%%rsi), %%" s "\n\t"          \
+    "rorl $1, %%" s "\n\t"                    \
+    "xorl " c "(%%rsi), %%" r "\n\t"          \
+    "roll $1, %%" a "\n\t"                    \
+    "movl %%" a ", " c "(%%rsi)\n\t"          \
+    "movl %%" b ", " d "(%%rsi)\n\t"
+
+/* Four pairs of registers for three blocks: each round writes into the pair that the block before gave up, so that after
+ * four rounds every block is back in its own. */
+#define TF3_ROUND(step, p0, p1, q0, q1, r0, r1, s0, s1, k0, k1)                      \
+    step(p0, p1, s0, s1, "8", "12", k0, k1) step(q0, q1, p0, p1, "24", "28", k0, k1) \
+        step(r0, r1, q0, q1, "40", "44", k0, k1)
+
+#define TF3_FOUR_ROUNDS(step, k0, k1, k2, k3, k4, k5, k6, k7)                             \
+    TF3_ROUND(step, "r8d", "r9d", "r10d", "r11d", "r12d", "r13d", "r14d", "r15d", k0, k1) \
+    TF3_ROUND(step, "r14d", "r15d", "r8d", "r9d", "r10d", "r11d", "r12d", "r13d", k2, k3) \
+    TF3_ROUND(step, "r12d", "r13d", "r14d", "r15d", "r8d", "r9d", "r10d", "r11d", k4, k5) \
+    TF3_ROUND(step, "r10d", "r11d", "r12d", "r13d", "r14d", "r15d", "r8d", "r9d", k6, k7)
+
+/* 16 rounds. `rotated` is the displacement of the word kept rotated; round keys go from first to end by step bytes. */
+#define TF3_ALL(rounds, rotated, step)                                                                    \
+    "roll $1, " rotated "(%%rsi)\n\troll $1, 16+" rotated "(%%rsi)\n\troll $1, 32+" rotated "(%%rsi)\n\t" \
+    "movl (%%rsi), %%r8d\n\tmovl 4(%%rsi), %%r9d\n\t"                                                     \
+    "movl 16(%%rsi), %%r10d\n\tmovl 20(%%rsi), %%r11d\n\t"                                                \
+    "movl 32(%%rsi), %%r12d\n\tmovl 36(%%rsi), %%r13d\n\t"                                                \
+    "1:\n\t" rounds "addq $" step ", %%rbx\n\t"                                                           \
+    "cmpq %[end], %%rbx\n\t"                                                                              \
+    "jne 1b\n\t"                                                                                          \
+    "movl %%r8d, (%%rsi)\n\tmovl %%r9d, 4(%%rsi)\n\t"                                                     \
+    "movl %%r10d, 16(%%rsi)\n\tmovl %%r11d, 20(%%rsi)\n\t"                                                \
+    "movl %%r12d, 32(%%rsi)\n\tmovl %%r13d, 36(%%rsi)\n\t"                                                \
+    "rorl $1, " rotated "(%%rsi)\n\trorl $1, 16+" rotated "(%%rsi)\n\trorl $1, 32+" rotated "(%%rsi)\n\t"
+
+#define TF3_CLOBBERS "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory"
+
+static inline __m128i load_words(const void *p)
+{
+    return _mm_loadu_si128((const __m128i *)p);
+}
+
+/* In and out with whitening keys; out, the halves change places, which undoes the last round's swap. */
+static inline void whiten_three(uint32_t words[3][4], const uint8_t *src, const uint32_t *k)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        _mm_storeu_si128((__m128i *)(void *)words[i], _mm_xor_si128(load_words(src + 16 * i), load_words(k)));
+    }
+}
+
+static inline void unwhiten_three(uint8_t *dst, uint32_t words[3][4], const uint32_t *k)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        const __m128i swapped = _mm_shuffle_epi32(load_words(words[i]), _MM_SHUFFLE(1, 0, 3, 2));
+        _mm_storeu_si128((__m128i *)(void *)(dst + 16 * i), _mm_xor_si128(swapped, load_words(k)));
+    }
+}
+
+static void encrypt_three(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_t *src)
+{
+    const uint32_t *rk = ctx->subkey + 8, *end = ctx->subkey + NUM_SUBKEYS;
+    uint32_t words[3][4];
+
+    SUBJECT_PATH("3way");
+    whiten_three(words, src, ctx->subkey);
+    __asm__ volatile(TF3_ALL(TF3_FOUR_ROUNDS(TF3_ENCRYPT, "0", "4", "8", "12", "16", "20", "24", "28"), "12", "32")
+                     : "+b"(rk)
+                     : "D"(ctx), "S"(words), [end] "m"(end)
+                     : TF3_CLOBBERS);
+    unwhiten_three(dst, words, ctx->subkey + 4);
+}
+
+static void decrypt_three(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_t *src)
+{
+    const uint32_t *rk = ctx->subkey + NUM_SUBKEYS - 2, *end = ctx->subkey + 6;
+    uint32_t words[3][4];
+
+    SUBJECT_PATH("3way");
+    whiten_three(words, src, ctx->subkey + 4);
+    __asm__ volatile(TF3_ALL(TF3_FOUR_ROUNDS(TF3_DECRYPT, "0", "4", "-8", "-4", "-16", "-12", "-24", "-20"), "8", "-32")
+                     : "+b"(rk)
+                     : "D"(ctx), "S"(words), [end] "m"(end)
+                     : TF3_CLOBBERS);
+    unwhiten_three(dst, words, ctx->subkey);
+}
+
+/* Any number of blocks, by threes and then one by one: what wider code leaves over. */
+static inline void encrypt_few(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks)
+{
+    for (; num_blocks >= 3; num_blocks -= 3, dst += 48, src += 48) {
+        encrypt_three(ctx, dst, src);
+    }
+    for (; num_blocks > 0; num_blocks--, dst += 16, src += 16) {
+        encrypt_one(ctx, dst, src);
+    }
+}
+
+static inline void decrypt_few(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks)
+{
+    for (; num_blocks >= 3; num_blocks -= 3, dst += 48, src += 48) {
+        decrypt_three(ctx, dst, src);
+    }
+    for (; num_blocks > 0; num_blocks--, dst += 16, src += 16) {
+        decrypt_one(ctx, dst, src);
+    }
+}
+
+#endif
