@@ -22,11 +22,11 @@ from crosslane.data import data_root
 from crosslane.errors import BadInput, HarnessFault
 from crosslane.findings.case import Case, Operation, Place, batch_of, case_of
 from crosslane.findings.classes import CLASSES, classes_of
-from crosslane.findings.classify import REMOVABLE
 from crosslane.findings.deviations import Deviation, add_deviation, check_dates, load_deviations, unused
 from crosslane.findings.formats import case_from_bytes, case_from_json, case_to_bytes, case_to_json
 from crosslane.findings.record import Key, Record
 from crosslane.findings.store import Kept, Store
+from crosslane.findings.without import REMOVABLE
 from crosslane.generate import generate_batch
 from crosslane.manifest import Manifest
 from crosslane.wire import Buffer, Edge, Flag, OpKind

@@ -6,4 +6,4 @@ from __future__ import annotations
 __all__ = ["CLASSES", "COVERS"]
 
 COVERS = ("aad_len_*", "tag_len_*", "iv_len_*")
-CLASSES = ("aad", "tag")
+CLASSES = ("aad", "iv_len", "tag")

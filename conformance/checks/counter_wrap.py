@@ -6,4 +6,4 @@ from __future__ import annotations
 __all__ = ["CLASSES", "COVERS"]
 
 COVERS = ("counter_*", "j0_wrap", "tweak_steered", "unit_ff")
-CLASSES = ("counter", "iv")
+CLASSES = ("counter", "iv", "tweak")

@@ -9,7 +9,7 @@ from crosslane.records import CellResult
 __all__ = ["CLASSES", "SYMPTOMS", "judge"]
 
 SYMPTOMS = ("nondeterminism",)
-CLASSES = ("neighbours", "unrepeatable")
+CLASSES = ("interleaved", "neighbours", "unrepeatable")
 
 
 def judge(cell: CellResult) -> Outcome:

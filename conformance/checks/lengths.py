@@ -6,4 +6,4 @@ from __future__ import annotations
 __all__ = ["CLASSES", "COVERS"]
 
 COVERS = ("distinct_lengths", "tail_*", "empty")
-CLASSES = ("tail", "stealing", "blocks", "empty")
+CLASSES = ("tail", "stealing", "whole", "blocks", "empty")

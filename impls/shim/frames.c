@@ -74,6 +74,9 @@ int frame_fault_is_write(const ucontext_t *u, uintptr_t address)
     }
     uint32_t word;
     memcpy(&word, (const void *)(uintptr_t)u->uc_mcontext.pc, sizeof word);
+    if ((word & 0x1e000000u) == 0x04000000u) { /* SVE, as in the C library's memcpy: 111 begins its stores */
+        return word >> 29 == 7u;
+    }
     int load = (int)((word >> 22) & 1u);
     if ((word & 0x3b000000u) == 0x39000000u || (word & 0x3b200000u) == 0x38000000u) {
         load |= (int)((word >> 23) & 1u);

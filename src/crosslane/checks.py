@@ -25,6 +25,10 @@ from crosslane.records import CellResult, Judgement
 
 __all__ = ["Check", "Outcome", "claimed_by", "judge_all", "load_checks"]
 
+_NAMES_BUFFER = ("input", "context")
+"""Symptoms whose class begins with the name of a buffer, which is no feature of the case."""
+_SIDES = (":behind", ":before")
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -46,8 +50,9 @@ class Check:
 
     def claims(self, symptom: str, fault_class: str) -> bool:
         """Whether a finding is this check's: by what objected, or by a feature that the departure needs."""
-        words = {word.partition(":")[0] for word in fault_class.split("+")}
-        return symptom in self.symptoms or bool(words & set(self.classes))
+        words = fault_class.split("+")[symptom in _NAMES_BUFFER :]
+        kinds = {word if word.endswith(_SIDES) else word.partition(":")[0] for word in words}
+        return symptom in self.symptoms or bool(kinds & set(self.classes))
 
 
 def load_checks(root: Path) -> tuple[Check, ...]:

@@ -11,11 +11,13 @@ import numpy as np
 from crosslane.compare import Departure, compare
 from crosslane.execute import Station, execute_alone
 from crosslane.findings.case import Case, case_of, whole_batch
-from crosslane.findings.classify import Classified, classify, same_face, without
+from crosslane.findings.classify import Classified, classify, same_face
 from crosslane.findings.fresh import FreshJudge
 from crosslane.findings.judge import Judge, Tries
+from crosslane.findings.probes import depends_on_state, depends_on_tweak, holds_refusal
 from crosslane.findings.shrink import ends_process, kind_of_answer, same_symptom, shrink
 from crosslane.findings.size import measure
+from crosslane.findings.without import without
 from crosslane.generate import select_cases
 from crosslane.manifest import Manifest
 from crosslane.wire import Batch, Symptom, Watch
@@ -200,19 +202,21 @@ def _one_fault(judge: Judge, suspect: Suspect, raw: Raw, met: Sequence[Departure
     if not all(item is not None and accept(item) for item in again):
         sealed = judge.sealed([raw.case])[0]
         return Fault(sealed, raw.departure, Classified((), "unshrunk"), raw.name, found.num_tried, shrunk=False)
-    classified = classify(asked, found.case, found.departure, arch=suspect.arch, registers=registers)
-    if _needs_noise(suspect, sealed, found.departure):
-        words = [word for word in classified.text.split("+") if word != "any"]
-        classified = replace(classified, text="+".join([*words, "dirty_state"]))
+    seen = [
+        *(["tweak"] if depends_on_tweak(asked, found.case, found.departure) else []),
+        *(["refused"] if holds_refusal(judge, sealed, found.departure) else []),
+        *(["dirty_state"] if _needs_noise(suspect, sealed, again) else []),
+    ]
+    classified = classify(asked, found.case, found.departure, arch=suspect.arch, registers=registers, seen=seen)
     return Fault(sealed, again[0] or found.departure, classified, raw.name, found.num_tried)
 
 
-def _needs_noise(suspect: Suspect, case: Case, departure: Departure) -> bool:
-    """Whether a case is right where nothing is put into registers and stack that hold nothing."""
-    if departure.symptom is Symptom.ABI or suspect.bounded:
+def _needs_noise(suspect: Suspect, case: Case, again: Sequence[Departure | None]) -> bool:
+    """Whether a case departs otherwise, or not, where nothing is put into registers and stack that hold nothing."""
+    if suspect.bounded:
         return False
-    batch, calm = whole_batch(case), Watch.ALL & ~Watch.REGISTERS
-    return all(first_departure(batch, suspect.subject, suspect.oracle, watch=calm) is None for _ in range(2))
+    calm = Watch.ALL & ~Watch.REGISTERS
+    return depends_on_state(again, first_departure(whole_batch(case), suspect.subject, suspect.oracle, watch=calm))
 
 
 def _others(judge: Judge, fault: Fault, left: Sequence[Raw]) -> Iterable[Raw]:

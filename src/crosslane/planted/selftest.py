@@ -25,6 +25,8 @@ from crosslane.planted.wholes import red_checks, run_whole
 
 __all__ = ["Tried", "case_size", "claimed", "try_spot", "try_spots", "try_whole"]
 
+_FIRST_CASES = 32
+
 
 @dataclass(frozen=True)
 class Tried:
@@ -176,13 +178,17 @@ def _search(judge: Judge, count: int, symptom: str) -> tuple[int, list[Raw]]:
     """Comparisons until the first departure with the symptom (all where there is none), and the departures met."""
     per_case, per_batch = judge.manifest.messages_per_session, judge.manifest.sessions_per_batch
     number, met = 0, []
+    few = _FIRST_CASES  # most faults show at once, and every departure costs some time to look at
     while number * per_batch * per_case < count:
-        cases = min(per_batch, -(-(count - number * per_batch * per_case) // per_case))
+        cases = min(few, per_batch, -(-(count - number * per_batch * per_case) // per_case))
         raws = raw_departures(judge, number, cases)
         met += raws
         for raw in raws:
             if not symptom or same_kind(symptom_name(raw.departure), symptom):
                 index = int(raw.name.rpartition("-")[2])
                 return (number * per_batch + index + 1) * per_case, met
-        number += 1
+        if few < per_batch:
+            few, met = per_batch, []
+        else:
+            number += 1
     return count, met
