@@ -125,9 +125,9 @@ def kept(key: Key = KEY, **changes: Any) -> Kept:
         "key": key, "state": "open", "verdict": "disagree", "text": "byte 0 differs \x7f \"quoted\"",
         "cells": ("ctr(toy)/toy-avx@x86_64_native",), "judge": "generic", "shrunk": True, "rate": 1.0,
         "from_case": "0123456789abcdef-0-1", "impls": (), "first_revision": "ab", "last_revision": "ab",
-        "fixed_revision": "", "case_sha256": "",
+        "fixed_revision": "", "case_sha256": "", "repro_sha256": "",
     }  # fmt: skip
-    return Kept(Record(**{**facts, **changes}), CASE, "/* repro */\n")
+    return Kept(Record(**{**facts, **changes}), CASE, "/* repro */\n", (("shim.h", "/* shim */\n"),))
 
 
 def test_a_finding_is_kept_and_read_back(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_finding_is_kept_and_read_back(tmp_path: Path) -> None:
     put = store.put(kept())
     assert store.read(KEY.id) == put == kept().fitting()
     assert sorted(path.name for path in (tmp_path / "findings" / KEY.id).iterdir()) == [
-        "case.json", "finding.toml", "repro.c",
+        "case.json", "finding.toml", "harness", "repro.c",
     ]  # fmt: skip
 
 
@@ -195,6 +195,8 @@ def test_what_a_killed_writer_left_is_tidied(tmp_path: Path) -> None:
         ("finding.toml", "version", "ver sion", "malformed TOML"),
         ("case.json", '"01"', '"02"', "is not the case that finding.toml gives the digest of"),
         ("case.json", "operations", "", "is not the case"),
+        ("repro.c", "repro", "", "repro.c: is with harness not the program that finding.toml gives the digest of"),
+        ("harness/shim.h", "shim", "", "repro.c: is with harness not the program"),
     ],
 )
 def test_an_edited_folder_is_one_sentence(tmp_path: Path, file: str, old: str, new: str, words: str) -> None:

@@ -25,6 +25,7 @@ from crosslane.findings.gather import first_departure
 from crosslane.findings.replay import debug, retest
 from crosslane.findings.store import Store
 from crosslane.registry import load_registry
+from crosslane.toolchain import revision_of
 from crosslane.wire import Batch
 
 pytestmark = pytest.mark.xdist_group("findings_cli")
@@ -75,6 +76,19 @@ def test_each_fault_is_one_finding(work: Path) -> None:
     listed = json.loads(crosslane("findings", "list", "--json", cwd=work).stdout)
     assert {row["id"] for row in listed} == {item.record.id for item in kept}
     assert all(row["state"] == "open" for row in listed)
+
+
+def test_workers_side_by_side_keep_the_same(work: Path, tmp_path: Path) -> None:
+    """Both implementations in one run on two workers, and one after the other: the same bytes, in the same order."""
+    cells = [part for plant in (READS, CARRY) for part in ("--cell", f"{plant.algorithm}/{plant.driver}")]
+    done = check(work, CARRY, *cells, "--jobs", "2", "--findings", str(tmp_path))
+    assert done.returncode == 1, done.stderr
+    said = re.findall(r"^finding [0-9a-f]{12}: (\S+),", done.stdout, re.MULTILINE)
+    assert said == [CARRY.driver, READS.driver]
+    assert Store(tmp_path).ids() == Store(work / "findings").ids()
+    for name in Store(tmp_path).ids():
+        for file in ("case.json", "finding.toml", "repro.c"):
+            assert (tmp_path / name / file).read_text() == (work / "findings" / name / file).read_text()
 
 
 def test_two_faults_are_two_findings_and_a_second_run_adds_none(work: Path, tmp_path: Path) -> None:
@@ -208,7 +222,8 @@ def test_a_mended_subject_is_fixed_and_one_that_does_not_build_is_said(work: Pat
         done = crosslane("findings", "retest", name, cwd=work)
         assert (done.returncode, "departs 0 of 10 times: fixed" in done.stdout) == (0, True)
         record = Store(work / "findings").read(name).record
-        assert (record.state, record.rate) == ("fixed", 0.0)
+        assert (record.state, record.rate, record.fixed_revision) == ("fixed", 0.0, revision_of(data_root()))
+        assert f"fixed at {record.fixed_revision or 'an unknown revision'}" in done.stdout
         code.write_text(wrong + "}\n")
         done = crosslane("findings", "retest", name, cwd=work)
         assert done.returncode == 2

@@ -78,7 +78,7 @@ def record(case: Case) -> Record:
     facts: dict[str, Any] = {
         "key": Key("toy", case.algorithm, "output", "any"), "state": "open", "verdict": "disagree", "text": "byte 0",
         "cells": ("x",), "judge": "generic", "shrunk": True, "rate": 1.0, "from_case": "", "impls": (),
-        "first_revision": "", "last_revision": "", "fixed_revision": "", "case_sha256": "",
+        "first_revision": "", "last_revision": "", "fixed_revision": "", "case_sha256": "", "repro_sha256": "",
     }  # fmt: skip
     return Record(**facts)
 

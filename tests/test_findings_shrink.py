@@ -33,13 +33,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def natively(folder: Path) -> dict[str, Measured]:
-    return {item.driver: item for item in measure_folder(folder, [NATIVE], ["a test of shrinking"], num_batches=2)}
+    return {item.driver: item for item in measure_folder(folder, [NATIVE], ["a test of shrinking"], num_batches=1)}
 
 
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measured]:
     some = sow(tmp_path_factory.mktemp("some"), [plant for plant in [*FAULTS, DIRTY] if plant.name in EMULATED_TOO])
-    return {item.driver: item for item in measure_folder(some, [EMULATED], ["another seed"], num_batches=2)}
+    return {item.driver: item for item in measure_folder(some, [EMULATED], ["another seed"], num_batches=1)}
 
 
 def expected_class(plant: Sown, arch: str) -> str:

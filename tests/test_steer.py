@@ -207,3 +207,24 @@ def test_a_key_with_a_weak_part_is_otherwise_random(make_manifest: Callable[...,
     steer.steer_weak(words, keys, make_manifest(**WEAK), np.ones(4000, bool))
     for key, was in zip(keys, before, strict=True):
         assert sum((key[8 * i : 8 * i + 8] != was[8 * i : 8 * i + 8]).any() for i in range(3)) <= 1
+
+
+def test_an_index_has_every_number_of_trailing_ones_and_comes_to_all_ones_from_everywhere(
+    make_manifest: Callable[..., Manifest],
+) -> None:
+    manifest = make_manifest(iv="index")
+    values, masks, distances = steer.counter_grid(manifest)
+    rows = {
+        (int.from_bytes(value.tobytes(), "big"), int.from_bytes(mask.tobytes(), "big"), distance)
+        for value, mask, distance in zip(values, masks, distances.tolist(), strict=True)
+    }
+    for ones in range(128):
+        assert ((1 << ones) - 1, (1 << ones + 1) - 1, 1) in rows
+    full = (1 << 128) - 1
+    for j in range(manifest.ways + 2):
+        assert (full - j, full, j + 1) in rows
+    points = np.arange(steer.num_counters(manifest))
+    noise = np.random.default_rng(1).integers(0, 1 << 64, (len(points), 2), dtype=np.uint64)
+    made = [int.from_bytes(row.tobytes(), "big") for row in steer.steer_counters(manifest, points, noise)]
+    trailing = {(value ^ (value + 1)).bit_length() - 1 for value in made}
+    assert trailing == set(range(129))

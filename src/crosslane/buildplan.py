@@ -56,6 +56,8 @@ _SANITIZER_FLAGS = {
     "address": ("-fsanitize=address", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"),
     "undefined": ("-fsanitize=undefined", "-fno-sanitize-recover=all"),
 }
+# At -O0 gcc warns of branches that are never taken, which it drops before these warnings at every other level.
+_NO_FLOW_WARNINGS = ("-Wno-stringop-overflow", "-Wno-stringop-overread", "-Wno-array-bounds")
 _PROTECTOR = "-fstack-protector-strong"
 _LTO = "-flto"
 # One object of machine code from files of which the compiler saw all: what linked it in could not keep its names apart.
@@ -340,7 +342,8 @@ def plan_plugin(root: Path, toolchain: Toolchain) -> Program:
 def _tested_flags(lane: Lane) -> tuple[str, ...]:
     """What is built into the code under test and not into the shim beside it."""
     protector, lto = (_PROTECTOR,) if lane.protector else (), (_LTO,) if lane.lto else ()
-    return (*_SANITIZER_FLAGS[lane.sanitizer], *protector, *lto)
+    warnings = _NO_FLOW_WARNINGS if (lane.compiler, lane.opt) == ("gcc", "-O0") else ()
+    return (*_SANITIZER_FLAGS[lane.sanitizer], *protector, *lto, *warnings)
 
 
 def _mode_units(shop: _Workshop, registry: Registry, lane: Lane) -> list[Unit]:

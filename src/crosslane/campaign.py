@@ -9,11 +9,11 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from crosslane.buildcache import cache_folder, store_text
 from crosslane.checks import Check, judge_all
@@ -23,7 +23,15 @@ from crosslane.memory import die_with_parent, keep_freed_memory
 from crosslane.plan import AlgorithmPlan
 from crosslane.records import AlgorithmResult, CellResult
 
-__all__ = ["Interrupted", "Progress", "keep_manifests", "run_plans", "with_judgements"]
+__all__ = [
+    "Interrupted",
+    "Progress",
+    "default_workers",
+    "keep_manifests",
+    "run_plans",
+    "side_by_side",
+    "with_judgements",
+]
 
 
 @dataclass
@@ -47,6 +55,10 @@ class Interrupted(Exception):
         self.progress = progress
 
 
+Item = TypeVar("Item")
+Done = TypeVar("Done")
+
+_MEMORY = "look for the out-of-memory killer in the system's log, or use --jobs 1"
 _QUEUE: Any = None
 
 
@@ -108,14 +120,36 @@ def run_plans(
         time.sleep(0.3)  # what the workers had told before
         raise Interrupted(progress) from None
     except BrokenProcessPool as error:
-        raise HarnessFault(
-            f"a worker process died ({error}): look for the out-of-memory killer in the system's log, or use --jobs 1"
-        ) from error
+        raise HarnessFault(f"a worker process died ({error}): {_MEMORY}") from error
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
     order = {plan.name: number for number, plan in enumerate(plans)}
     return sorted(progress.finished, key=lambda result: order[result.name])
+
+
+def side_by_side(function: Callable[[Item], Done], items: Sequence[Item], *, num_workers: int) -> Iterator[Done]:
+    """What a function of a module makes of each item, in the order of the items, worked on by some processes.
+
+    Raises what the function raises, and HarnessFault where a worker dies.
+    """
+    if min(num_workers, len(items)) < 2:
+        yield from map(function, items)
+        return
+    pool = ProcessPoolExecutor(
+        min(num_workers, len(items)), mp_context=multiprocessing.get_context("spawn"), initializer=_begin_worker,
+        initargs=(None,),
+    )  # fmt: skip
+    try:
+        for future in [pool.submit(function, item) for item in items]:
+            yield future.result()
+    except KeyboardInterrupt:
+        _end_workers(pool)
+        raise
+    except BrokenProcessPool as error:
+        raise HarnessFault(f"a worker process died ({error}): {_MEMORY}") from error
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _end_workers(pool: ProcessPoolExecutor) -> None:

@@ -70,6 +70,12 @@ def _whole_words(length: int) -> int:
     return (length + _SPARE_LEN + 7) // 8 * 8
 
 
+def _in_turn(count: int, words: U64, limit: int) -> Ints:
+    """``count`` numbers below ``limit``, one after the other from a random one on."""
+    turns: Ints = (np.arange(count) + int(below(words[:1], 0, limit)[0])) % limit
+    return turns
+
+
 def _exclusive(lengths: Ints) -> Ints:
     return np.cumsum(lengths) - lengths
 
@@ -192,8 +198,8 @@ class _Writer:
         names = sorted(set(manifest.steering))
         refusals = m.family[m.first] == names.index("refusals") if "refusals" in names else np.zeros(len(lens), bool)
         illegal = np.array([n for n in range(manifest.block_len + 2) if n not in manifest.tag_lens])
-        refusals &= "tag" in manifest.refusals
-        lens = np.where(refusals & (take_bits(words, 32, 2) == 0), illegal[below(words, 16, len(illegal))], lens)
+        refusals &= ("tag" in manifest.refusals) & (take_bits(words, 32, 2) == 0)
+        lens[refusals] = illegal[_in_turn(int(refusals.sum()), words, len(illegal))]
         cases["tag_len"] = lens
         at = self.base + self.num_ops - 1
         layout = self._layout(self.draws.words(len(at)), 0) << np.uint64(40)
@@ -270,10 +276,10 @@ class _Writer:
         legal = np.array(manifest.iv_lens or (0,))
         lens = legal[below(words, 32, len(legal))]
         illegal = np.array(sorted({*range(int(legal.max()) + 2), 8, 16} - set(legal.tolist())))
-        wrong = illegal[(np.cumsum(m.bad_iv) + int(below(words[:1], 0, len(illegal))[0])) % len(illegal)]
+        lens[m.bad_iv] = illegal[_in_turn(int(m.bad_iv.sum()), words, len(illegal))]
         if manifest.iv == "nonce":  # a longer message may not fit what a long nonce leaves of the counter
             lens = np.where(m.length > _SHORT_COUNTER_LEN, int(legal.min()), lens)
-        lens = np.where(m.solved >= 0, manifest.block_len, np.where(m.bad_iv, wrong, lens))
+        lens = np.where(m.solved >= 0, manifest.block_len, lens)
         self.table[self.at_setiv, 1] = (iv_at + np.arange(len(lens)) * iv_stride).astype(np.uint64)
         self.table[self.at_setiv, 2] = lens.astype(np.uint64)
         announced = self.aad_len, m.length

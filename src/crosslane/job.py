@@ -122,7 +122,9 @@ def _keep(
     def say(text: str) -> None:
         console.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
 
-    return findings.keep(job.registry, plans, results, revision=revision_of(job.registry.root), say=say)
+    workers = job.num_workers or campaign.default_workers()
+    revision = revision_of(job.registry.root)
+    return findings.keep(job.registry, plans, results, revision=revision, say=say, num_workers=workers)
 
 
 def _status(job: Job, result: RunResult, findings: Findings | None, kept: KeptRun | None, console: Console) -> int:

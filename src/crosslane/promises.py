@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from crosslane.manifest import Manifest
+from crosslane.manifest import POLICY_BITS, Manifest
 
 __all__ = ["kept", "promised"]
 
@@ -19,8 +19,18 @@ def _is_cut(manifest: Manifest) -> bool:
 
 
 def _refuses_data(manifest: Manifest) -> bool:
-    short = manifest.min_len_blocks > 0 or manifest.partial == "refused" or manifest.iv == "nonce"
+    short = manifest.min_len_blocks > 0 or manifest.partial == "refused"
     return "data" in manifest.refusals and short
+
+
+_POLICY = "weak_keys_policy_"
+
+
+def _can_ask(manifest: Manifest, bits: int) -> bool:
+    """Whether a case can ask for just these key-refusal policies."""
+    always = sum(POLICY_BITS[name] for name in manifest.always_policies)
+    known = sum(POLICY_BITS[name] for name in manifest.policies) | always
+    return bits & always == always and not bits & ~known
 
 
 # What is not named here is promised wherever it is counted.
@@ -49,6 +59,8 @@ def promised(manifest: Manifest, name: str) -> bool:
         return manifest.partial != "refused"
     if name.startswith("tamper_"):
         return manifest.is_aead and "decrypt" in manifest.directions
+    if name.startswith(_POLICY):
+        return _can_ask(manifest, int(name.removeprefix(_POLICY)))
     condition = _CONDITIONS.get(name)
     return condition is None or condition(manifest)
 

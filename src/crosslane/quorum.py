@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crosslane.errors import HarnessFault
 from crosslane.execute import Station, execute_unless_declined
@@ -65,10 +67,26 @@ def _keys_within(manifest: Manifest, batch: Batch) -> bool:
     return True
 
 
+def _messages(ops: NDArray[Any]) -> list[list[int]]:
+    """The operations of each message of one case, from its setiv on, through copies of its context."""
+    found: list[list[int]] = []
+    begun: dict[int, list[int]] = {}
+    for index, (kind, slot, from_slot) in enumerate(ops[["kind", "slot", "from_slot"]].tolist()):
+        if kind == OpKind.SETIV:
+            begun[slot] = [index]
+            found.append(begun[slot])
+        elif kind == OpKind.CLONE and from_slot in begun:
+            begun[slot] = begun[from_slot]
+        elif kind == OpKind.SETKEY:
+            begun.pop(slot, None)
+        elif slot in begun:
+            begun[slot].append(index)
+    return found
+
+
 def _messages_within(manifest: Manifest, batch: Batch) -> bool:
-    begins = np.flatnonzero(batch.ops["kind"] == OpKind.SETIV).tolist()
-    for begin, end in zip(begins, [*begins[1:], len(batch.ops)], strict=True):
-        ops = batch.ops[begin:end]
+    for message in _messages(batch.ops):
+        ops = batch.ops[message]
         updates = ops[ops["kind"] == OpKind.UPDATE]
         pieces, num_aad = updates["in_len"].astype(np.int64), int((ops["kind"] == OpKind.AAD).sum())
         length = int(pieces.sum())

@@ -81,20 +81,23 @@ def counter_grid(manifest: Manifest) -> tuple[U64, U64, Ints]:
 
     A row's counter has its low b bits (big-endian) equal to 2^b - j; the mask is set where the value counts. Both are
     given as the words that the counter's bytes make in memory, block_len / 8 a row. The distance is j, the number of
-    blocks to the carry.
+    blocks to the carry. An index has a row for each number of trailing ones besides, which pick an entry of the tables
+    that tweaks are computed with, and one more block before all ones.
     """
     bs = manifest.block_len
-    values, masks, distances = [], [], []
-    for bits in BOUNDARY_BITS:
-        if bits <= 8 * bs:
-            for j in range(manifest.ways + 2):
-                low = ((1 << bits) - j) % (1 << bits)
-                values.append(low.to_bytes(bs, "big"))
-                masks.append(((1 << bits) - 1).to_bytes(bs, "big"))
-                distances.append(j)
-    rows = (len(distances), bs // 8)
-    value, mask = (np.frombuffer(b"".join(parts), np.uint64).reshape(rows) for parts in (values, masks))
-    return value, mask, np.array(distances, np.int64)
+    rows = [
+        (((1 << bits) - j) % (1 << bits), bits, j)
+        for bits in BOUNDARY_BITS
+        for j in range(manifest.ways + 2)
+        if bits <= 8 * bs
+    ]
+    if manifest.iv == "index":
+        rows += [((1 << ones) - 1, ones + 1, 1) for ones in range(8 * bs)]
+        rows.append(((1 << 8 * bs) - (manifest.ways + 2), 8 * bs, manifest.ways + 2))
+    values = b"".join(low.to_bytes(bs, "big") for low, _, _ in rows)
+    masks = b"".join(((1 << bits) - 1).to_bytes(bs, "big") for _, bits, _ in rows)
+    value, mask = (np.frombuffer(words, np.uint64).reshape(len(rows), bs // 8) for words in (values, masks))
+    return value, mask, np.array([j for _, _, j in rows], np.int64)
 
 
 _UPPER_KINDS = 3

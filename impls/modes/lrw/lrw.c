@@ -94,12 +94,13 @@ static int lrw_setkey(struct subject_message *m, const uint8_t *key, size_t key_
     return SUBJECT_OK;
 }
 
+/* The fused function of this direction, NULL where there is none. */
 static subject_lrw_fn *fused_of(const struct subject_message *m)
 {
     return m->state->decrypting ? m->leaf->lrw_decrypt : m->leaf->lrw_encrypt;
 }
 
-/* A fused function multiplies for itself: it is told the index alone. */
+/* A fused function computes its own tweaks. */
 static int lrw_setiv(struct subject_message *m, const uint8_t *iv, size_t iv_len)
 {
     int status = mode_setiv_block(m, iv, iv_len);

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from crosslane.campaign import side_by_side
 from crosslane.compare import Departure
 from crosslane.data import shown
 from crosslane.describe import departure_text
@@ -97,60 +98,31 @@ class Keeper:
         self._impls = tuple(sorted(str(Path(folder).resolve()) for folder in impls))
         self._accepted = {item.key.id for item in deviations}
         self._say = say
-        self._known: dict[tuple[str, str], list[Fault]] = {}
 
-    def keep(self, plans: RunPlan, results: Sequence[AlgorithmResult]) -> KeptRun:
-        """Look into every cell that departed. Raises HarnessFault where the store cannot be written."""
+    def keep(self, plans: RunPlan, results: Sequence[AlgorithmResult], *, num_workers: int = 1) -> KeptRun:
+        """Look into every cell that departed, side by side. Raises HarnessFault where the store cannot be written.
+
+        What is kept does not depend on the number of workers: the lanes of one implementation are one worker's.
+        """
         by_name = {plan.name: plan for plan in plans.algorithms}
         lanes = {lane.name: lane for lane in plans.lanes}
+        jobs = [job for result in results for job in _jobs(by_name[result.name], result)]
+        for job in jobs:
+            self._say("shrinking: " + ", ".join(str(place.cell) for place, _ in job.cells))
         sightings: list[tuple[str, Record]] = []
-        failed: list[tuple[str, str]] = []
-        for result in results:
-            plan = by_name[result.name]
-            cells = {str(cell.cell): cell for cell in plan.cells}
-            for cell in sorted(result.cells, key=lambda item: not cells[item.cell].native):
-                failed += [(cell.cell, _as_trial(item)) for item in cell.findings if is_trial(item.case_id)]
-                others = tuple(item for item in cell.findings if not is_trial(item.case_id))
-                if not others:
-                    continue
-                self._say(f"shrinking: {cell.cell}")
-                place = cells[cell.cell]
-                try:
-                    found = list(self._faults(plan, place, replace(cell, findings=others)))
-                except HarnessFault as fault:
-                    failed.append((cell.cell, str(fault)))
-                    continue
-                if not found:
-                    failed.append((cell.cell, "no departure of this cell could be seen again"))
-                lane = lanes[place.cell.lane]
-                sightings += [(cell.cell, self._put(plan, place, lane, item)) for item in found]
+        failed = [
+            (cell.cell, _as_trial(item))
+            for result in results
+            for cell in result.cells
+            for item in cell.findings
+            if is_trial(item.case_id)
+        ]
+        for job, looked in zip(jobs, side_by_side(_look, jobs, num_workers=num_workers), strict=True):
+            for (place, _), (found, why) in zip(job.cells, looked, strict=True):
+                name = str(place.cell)
+                failed += [(name, why)] if why else []
+                sightings += [(name, self._put(job.plan, place, lanes[place.cell.lane], item)) for item in found]
         return KeptRun(tuple(sightings), tuple(failed))
-
-    def _faults(self, plan: AlgorithmPlan, place: CellPlan, cell: CellResult) -> Iterable[_Found]:
-        suspect = Suspect(plan.manifest, plan.oracle, place.station, place.arch, plan.bounded)
-        known = self._known.setdefault((place.cell.driver, str(plan.algorithm)), [])
-        with suspect.judge() as judge:
-            raws = [*self._raw(judge, place, cell), *_vector_raws(judge, plan, cell)]
-            faults = faults_of(judge, suspect, raws, known)
-            known += [fault for fault in faults if fault not in known]
-            yield from (_Found(fault) for fault in faults)
-            seen = {fault.departure.symptom.name.lower() for fault in faults}
-            for finding in cell.findings:
-                if finding.repeats == "alone" and faults:
-                    continue
-                if finding.symptom not in seen or finding.repeats != "alone":
-                    yield from _as_it_came(judge, plan, suspect, finding)
-
-    def _raw(self, judge: Judge, place: CellPlan, cell: CellResult) -> list[Raw]:
-        """Departures of the batches that the run's findings lie in, and of the first ones."""
-        per_case, per_batch = judge.manifest.messages_per_session, judge.manifest.sessions_per_batch
-        cases = -(-place.comparisons // per_case)
-        ids = [parse_case_id(item.case_id) for item in cell.findings if ":" not in item.case_id]
-        numbers = dict.fromkeys([*(item.batch for item in ids), *range(-(-cases // per_batch))])
-        found: list[Raw] = []
-        for number in list(numbers)[:_MOST_BATCHES]:
-            found += raw_departures(judge, number, max(1, cases - number * per_batch))
-        return found
 
     def _put(self, plan: AlgorithmPlan, place: CellPlan, lane: Lane, found: _Found) -> Record:
         """Write one fault of one cell."""
@@ -179,6 +151,7 @@ class Keeper:
             last_revision=self._revision,
             fixed_revision="",
             case_sha256="",
+            repro_sha256="",
         )
         repro = repro_text(made_of, key, fault.case, fault.departure, expected=expected, text=text)
         kept = self._store.put(Kept(record, fault.case, repro, harness_of(made_of))).record
@@ -189,6 +162,68 @@ class Keeper:
 
 def _as_trial(finding: Finding) -> str:
     return f"{finding.case_id} is no case that could be shrunk: `crosslane repro` repeats it as a whole"
+
+
+@dataclass(frozen=True)
+class _Job:
+    """The cells of one implementation that departed, native ones first: a fault of theirs is shrunk once."""
+
+    plan: AlgorithmPlan
+    cells: tuple[tuple[CellPlan, CellResult], ...]
+
+
+def _jobs(plan: AlgorithmPlan, result: AlgorithmResult) -> Iterable[_Job]:
+    places = {str(cell.cell): cell for cell in plan.cells}
+    cases = [
+        replace(cell, findings=tuple(item for item in cell.findings if not is_trial(item.case_id)))
+        for cell in result.cells
+    ]
+    departed = [(places[cell.cell], cell) for cell in cases if cell.findings]
+    by_subject: dict[tuple[str, str | None], list[tuple[CellPlan, CellResult]]] = {}
+    for place, cell in sorted(departed, key=lambda pair: not pair[0].native):
+        by_subject.setdefault((place.cell.driver, place.cell.backend), []).append((place, cell))
+    return [_Job(plan, tuple(cells)) for cells in by_subject.values()]
+
+
+def _look(job: _Job) -> list[tuple[list[_Found], str]]:
+    """The faults of each cell of a job, and why there are none; runs in a worker."""
+    known: list[Fault] = []
+    looked: list[tuple[list[_Found], str]] = []
+    for place, cell in job.cells:
+        try:
+            found = list(_faults(job.plan, place, cell, known))
+            looked.append((found, "" if found else "no departure of this cell could be seen again"))
+        except HarnessFault as fault:
+            looked.append(([], str(fault)))
+    return looked
+
+
+def _faults(plan: AlgorithmPlan, place: CellPlan, cell: CellResult, known: list[Fault]) -> Iterable[_Found]:
+    """The faults of a cell; those that are new are added to ``known``."""
+    suspect = Suspect(plan.manifest, plan.oracle, place.station, place.arch, plan.bounded)
+    with suspect.judge() as judge:
+        raws = [*_raw(judge, place, cell), *_vector_raws(judge, plan, cell)]
+        faults = faults_of(judge, suspect, raws, known)
+        known += [fault for fault in faults if fault not in known]
+        yield from (_Found(fault) for fault in faults)
+        seen = {fault.departure.symptom.name.lower() for fault in faults}
+        for finding in cell.findings:
+            if finding.repeats == "alone" and faults:
+                continue
+            if finding.symptom not in seen or finding.repeats != "alone":
+                yield from _as_it_came(judge, plan, suspect, finding)
+
+
+def _raw(judge: Judge, place: CellPlan, cell: CellResult) -> list[Raw]:
+    """Departures of the batches that the run's findings lie in, and of the first ones."""
+    per_case, per_batch = judge.manifest.messages_per_session, judge.manifest.sessions_per_batch
+    cases = -(-place.comparisons // per_case)
+    ids = [parse_case_id(item.case_id) for item in cell.findings if ":" not in item.case_id]
+    numbers = dict.fromkeys([*(item.batch for item in ids), *range(-(-cases // per_batch))])
+    found: list[Raw] = []
+    for number in list(numbers)[:_MOST_BATCHES]:
+        found += raw_departures(judge, number, max(1, cases - number * per_batch))
+    return found
 
 
 def _vector_raws(judge: Judge, plan: AlgorithmPlan, cell: CellResult) -> list[Raw]:

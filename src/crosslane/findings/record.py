@@ -38,6 +38,7 @@ _FIELDS = {
     "last_revision": Field(kind="str", pattern="[0-9a-f]*"),
     "fixed_revision": Field(kind="str", pattern="[0-9a-f]*"),
     "case_sha256": Field(kind="str", pattern="[0-9a-f]{64}"),
+    "repro_sha256": Field(kind="str", pattern="[0-9a-f]{64}"),
 }
 """The keys of ``finding.toml`` in their order."""
 
@@ -64,7 +65,8 @@ class Record:
 
     ``rate`` is the share of runs alone in which the case departed when that was last measured. ``from_case`` is the
     case id, or the vector, that it was shrunk from. ``impls`` are the folders that were given with ``--impls``.
-    Revisions are those of the suite's checkout, or empty.
+    Revisions are those of the suite's checkout, or empty. ``repro_sha256`` is of ``repro.c`` and the files in
+    ``harness`` in the order of their names, one behind the other.
     """
 
     key: Key
@@ -81,6 +83,7 @@ class Record:
     last_revision: str
     fixed_revision: str
     case_sha256: str
+    repro_sha256: str
 
     @property
     def id(self) -> str:

@@ -48,12 +48,13 @@ class Findings:
         *,
         revision: str,
         say: Callable[[str], None],
+        num_workers: int = 1,
     ) -> KeptRun:
-        """Keep what the run found; nothing is touched where nothing departed."""
+        """Keep what the run found, shrunk by some workers; nothing is touched where nothing departed."""
         if not any(cell.findings for result in results for cell in result.cells):
             return KeptRun((), ())
         keeper = Keeper(registry, self.store, revision=revision, impls=self.impls, deviations=self.deviations, say=say)
-        return keeper.keep(plans, results)
+        return keeper.keep(plans, results, num_workers=num_workers)
 
     def lines(self, kept: KeptRun) -> list[str]:
         """What is printed below the report."""

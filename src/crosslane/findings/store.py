@@ -43,9 +43,10 @@ class Kept:
     harness: tuple[tuple[str, str], ...] = ()
 
     def fitting(self) -> Kept:
-        """The same with the digest that belongs to the case."""
-        digest = hashlib.sha256(case_to_json(self.case).encode()).hexdigest()
-        return replace(self, record=replace(self.record, case_sha256=digest))
+        """The same with the digests that belong to the case and to the reproducer."""
+        texts = (case_to_json(self.case), "".join([self.repro, *(text for _, text in self.harness)]))
+        case, repro = (hashlib.sha256(text.encode()).hexdigest() for text in texts)
+        return replace(self, record=replace(self.record, case_sha256=case, repro_sha256=repro))
 
 
 class Store:
@@ -100,6 +101,8 @@ class Store:
             raise _damaged(place / _RECORD, f"has the key of finding {record.id}, not of {name}")
         if hashlib.sha256(texts[0].encode()).hexdigest() != record.case_sha256:
             raise _damaged(place / _CASE, f"is not the case that {_RECORD} gives the digest of")
+        if hashlib.sha256("".join(texts[1:]).encode()).hexdigest() != record.repro_sha256:
+            raise _damaged(place / _REPRO, f"is with {_HARNESS} not the program that {_RECORD} gives the digest of")
         harness = tuple((file.name, text) for file, text in zip(files[2:], texts[2:], strict=True))
         return Kept(record, case_from_json(texts[0], shown(place / _CASE)), texts[1], harness)
 

@@ -106,7 +106,7 @@ def _no_edge(case: Case, _: Manifest, __: str) -> Case:
 
 def _joined(case: Case, _: Manifest, __: str) -> Case:
     made: list[Operation] = []
-    for item in case.operations:
+    for item in in_turn(case).operations:
         last = made[-1] if made else None
         joins = last and item.kind is last.kind is OpKind.UPDATE and item.slot == last.slot and not last.fed_len
         if last and joins and not item.overlapping and not last.overlapping:
@@ -116,14 +116,19 @@ def _joined(case: Case, _: Manifest, __: str) -> Case:
     return case.with_operations(made)
 
 
+def _whole(case: Case, manifest: Manifest, value: str) -> Case:
+    """Each message in one call: refused ones between its pieces are left out."""
+    return _joined(_no_overlap(case, manifest, value), manifest, value)
+
+
 def _one_context(case: Case) -> Case:
-    kept = [item for item in case.operations if item.kind is not OpKind.CLONE]
+    kept = [item for item in in_turn(case).operations if item.kind is not OpKind.CLONE]
     return case.with_operations(replace(item, slot=0, from_slot=0) for item in kept)
 
 
 def _no_chaining(case: Case, manifest: Manifest, value: str) -> Case:
     """Nothing that shows or uses the iv which a call leaves behind."""
-    made = _joined(_one_context(case), manifest, value)
+    made = _whole(_one_context(case), manifest, value)
     return _each(made, lambda item: replace(item, flags=item.flags & ~Flag.OBSERVE_IV))
 
 
@@ -228,7 +233,7 @@ _WITHOUT: dict[str, Callable[[Case, Manifest, str], Case]] = {
     "interleaved": lambda case, _, __: in_turn(case),
     "clone": lambda case, _, __: _one_context(case),
     "reinit": _dropping(OpKind.REINIT),
-    "split": _joined,
+    "split": _whole,
     "empty": _no_empty,
     "aad": _dropping(OpKind.AAD),
     "iv": _zeroing(OpKind.SETIV),

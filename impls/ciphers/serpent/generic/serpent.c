@@ -1,206 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Serpent in bitslice mode (R. Anderson, E. Biham, L. Knudsen: "Serpent: A Proposal for the Advanced Encryption
- * Standard", 1998; its section titles are quoted below). A block is four little-endian words X0 to X3, the least
- * significant word first, and so are the eight words of a key: the byte order of the NESSIE test vectors. In bitslice
- * mode the initial and final permutations fall away, and bit i of the four words is the input of the i-th of 32 equal
- * S-boxes.
+ * Serpent in portable C, one block at a time: serpent_block.h says how.
  */
-#include "serpent_circuits.h"
-#include "subject.h"
-
-#define NUM_ROUNDS 32u
-#define MAX_KEY_LEN 32u
-#define NUM_PREKEYS 132u         /* four for each round key */
-#define PHI UINT32_C(0x9e3779b9) /* "The Key Schedule": "the fractional part of the golden ratio" */
-
-struct serpent_ctx {
-    uint32_t round_key[NUM_ROUNDS + 1][4];
-};
-
-static inline void mix_key(uint32_t x[4], const uint32_t k[4])
-{
-    x[0] ^= k[0];
-    x[1] ^= k[1];
-    x[2] ^= k[2];
-    x[3] ^= k[3];
-}
-
-/* "Linear Transformation". */
-static inline void linear(uint32_t x[4])
-{
-    x[0] = rotl32(x[0], 13);
-    x[2] = rotl32(x[2], 3);
-    x[1] = x[1] ^ x[0] ^ x[2];
-    x[3] = x[3] ^ x[2] ^ (x[0] << 3);
-    x[1] = rotl32(x[1], 1);
-    x[3] = rotl32(x[3], 7);
-    x[0] = x[0] ^ x[1] ^ x[3];
-    x[2] = x[2] ^ x[3] ^ (x[1] << 7);
-    x[0] = rotl32(x[0], 5);
-    x[2] = rotl32(x[2], 22);
-}
-
-/* The steps of linear() backwards. */
-static inline void linear_inverse(uint32_t x[4])
-{
-    x[2] = rotr32(x[2], 22);
-    x[0] = rotr32(x[0], 5);
-    x[2] = x[2] ^ x[3] ^ (x[1] << 7);
-    x[0] = x[0] ^ x[1] ^ x[3];
-    x[3] = rotr32(x[3], 7);
-    x[1] = rotr32(x[1], 1);
-    x[3] = x[3] ^ x[2] ^ (x[0] << 3);
-    x[1] = x[1] ^ x[0] ^ x[2];
-    x[2] = rotr32(x[2], 3);
-    x[0] = rotr32(x[0], 13);
-}
-
-/* "The Cipher": R_i(X) = L(S_i(X xor K_i)), where S_i is S-box i mod 8. */
-#define ROUND(n, x, k) \
-    do {               \
-        mix_key(x, k); \
-        sbox##n(x);    \
-        linear(x);     \
-    } while (0)
-
-#define ROUND_INVERSE(n, x, k) \
-    do {                       \
-        linear_inverse(x);     \
-        sbox##n##_inverse(x);  \
-        mix_key(x, k);         \
-    } while (0)
-
-static inline void load_block(uint32_t x[4], const uint8_t *src)
-{
-    x[0] = load_le32(src);
-    x[1] = load_le32(src + 4);
-    x[2] = load_le32(src + 8);
-    x[3] = load_le32(src + 12);
-}
-
-static inline void store_block(uint8_t *dst, const uint32_t x[4])
-{
-    store_le32(dst, x[0]);
-    store_le32(dst + 4, x[1]);
-    store_le32(dst + 8, x[2]);
-    store_le32(dst + 12, x[3]);
-}
-
-/* "The Cipher": "In the last round, this linear transformation is replaced by an additional key mixing operation". */
-static void encrypt_block(const struct serpent_ctx *ctx, uint8_t *dst, const uint8_t *src)
-{
-    const uint32_t (*k)[4] = ctx->round_key;
-    uint32_t x[4];
-
-    load_block(x, src);
-    for (;;) {
-        ROUND(0, x, k[0]);
-        ROUND(1, x, k[1]);
-        ROUND(2, x, k[2]);
-        ROUND(3, x, k[3]);
-        ROUND(4, x, k[4]);
-        ROUND(5, x, k[5]);
-        ROUND(6, x, k[6]);
-        mix_key(x, k[7]);
-        sbox7(x);
-        k += 8;
-        if (k == ctx->round_key + NUM_ROUNDS) {
-            break;
-        }
-        linear(x);
-    }
-    mix_key(x, k[0]);
-    store_block(dst, x);
-}
-
-static void decrypt_block(const struct serpent_ctx *ctx, uint8_t *dst, const uint8_t *src)
-{
-    const uint32_t (*k)[4] = ctx->round_key + NUM_ROUNDS;
-    uint32_t x[4];
-
-    load_block(x, src);
-    mix_key(x, k[0]);
-    for (;;) {
-        k -= 8;
-        sbox7_inverse(x);
-        mix_key(x, k[7]);
-        ROUND_INVERSE(6, x, k[6]);
-        ROUND_INVERSE(5, x, k[5]);
-        ROUND_INVERSE(4, x, k[4]);
-        ROUND_INVERSE(3, x, k[3]);
-        ROUND_INVERSE(2, x, k[2]);
-        ROUND_INVERSE(1, x, k[1]);
-        ROUND_INVERSE(0, x, k[0]);
-        if (k == ctx->round_key) {
-            break;
-        }
-        linear_inverse(x);
-    }
-    store_block(dst, x);
-}
-
-/* "The Key Schedule": w_i = (w_{i-8} xor w_{i-5} xor w_{i-3} xor w_{i-1} xor PHI xor i) <<< 11. w[0] is w_{-8}: the
- * first eight words are the key. */
-static void expand_prekeys(uint32_t w[8 + NUM_PREKEYS])
-{
-    for (uint32_t i = 0; i < NUM_PREKEYS; i++) {
-        w[i + 8] = rotl32(w[i] ^ w[i + 3] ^ w[i + 5] ^ w[i + 7] ^ PHI ^ i, 11);
-    }
-}
-
-/* "The Key Schedule": {k_0..k_3} = S_3(w_0..w_3), {k_4..k_7} = S_2(w_4..w_7) and so on, four w_i each. */
-#define DERIVE_ROUND_KEY(n, k, w)                         \
-    do {                                                  \
-        uint32_t x[4] = {(w)[0], (w)[1], (w)[2], (w)[3]}; \
-        sbox##n(x);                                       \
-        memcpy(k, x, sizeof x);                           \
-    } while (0)
-
-static void derive_round_keys(uint32_t k[NUM_ROUNDS + 1][4], const uint32_t w[NUM_PREKEYS])
-{
-    for (unsigned r = 0; r < NUM_ROUNDS; r += 8) {
-        DERIVE_ROUND_KEY(3, k[r], w + 4 * r);
-        DERIVE_ROUND_KEY(2, k[r + 1], w + 4 * r + 4);
-        DERIVE_ROUND_KEY(1, k[r + 2], w + 4 * r + 8);
-        DERIVE_ROUND_KEY(0, k[r + 3], w + 4 * r + 12);
-        DERIVE_ROUND_KEY(7, k[r + 4], w + 4 * r + 16);
-        DERIVE_ROUND_KEY(6, k[r + 5], w + 4 * r + 20);
-        DERIVE_ROUND_KEY(5, k[r + 6], w + 4 * r + 24);
-        DERIVE_ROUND_KEY(4, k[r + 7], w + 4 * r + 28);
-    }
-    DERIVE_ROUND_KEY(3, k[NUM_ROUNDS], w + 4 * NUM_ROUNDS);
-}
+#include "serpent_block.h"
 
 static int serpent_setkey(void *ctx, const uint8_t *key, size_t key_len, uint32_t policy)
 {
-    struct serpent_ctx *c = ctx;
-    uint8_t padded[MAX_KEY_LEN + 1] = {0};
-    uint32_t w[8 + NUM_PREKEYS];
-
     (void)policy;
-    if (key_len > MAX_KEY_LEN) {
-        return SUBJECT_BAD_KEY_LEN;
-    }
-    /* "The Key Schedule": a short key becomes a full one "by appending one '1' bit to the MSB end, followed by as many
-     * '0' bits as required to make up 256 bits". The spare byte takes the bit that a full key has no room for. */
-    if (key_len > 0) {
-        memcpy(padded, key, key_len);
-    }
-    padded[key_len] = 1;
-    for (size_t i = 0; i < 8; i++) {
-        w[i] = load_le32(padded + 4 * i);
-    }
-    expand_prekeys(w);
-    derive_round_keys(c->round_key, w + 8);
-    return SUBJECT_OK;
+    return serpent_expand_key(ctx, key, key_len);
 }
 
 static void serpent_encrypt_blocks(const void *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks)
 {
     for (; num_blocks > 0; num_blocks--) {
         SUBJECT_PATH("block");
-        encrypt_block(ctx, dst, src);
+        serpent_encrypt_block(ctx, dst, src);
         dst += 16;
         src += 16;
     }
@@ -210,7 +24,7 @@ static void serpent_decrypt_blocks(const void *ctx, uint8_t *dst, const uint8_t 
 {
     for (; num_blocks > 0; num_blocks--) {
         SUBJECT_PATH("block");
-        decrypt_block(ctx, dst, src);
+        serpent_decrypt_block(ctx, dst, src);
         dst += 16;
         src += 16;
     }
@@ -220,7 +34,7 @@ static const struct subject_leaf leaf = {
     .contract = SUBJECT_CONTRACT,
     .block_len = 16,
     .ways = 1,
-    .ctx_len = sizeof(struct serpent_ctx),
+    .ctx_len = sizeof(struct serpent_keys),
     .ctx_align = sizeof(uint32_t),
     .setkey = serpent_setkey,
     .encrypt_blocks = serpent_encrypt_blocks,

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds Boolean circuits for Serpent's S-boxes and their inverses, and writes them as a C header.
+"""Finds Boolean circuits for Serpent's S-boxes and their inverses, and writes them as two C headers.
 
 A function of the four input bits is its truth table: bit v is the value at input v. Functions are held up to
 complement, in the form that is 0 at input 0 (so tables are even numbers); XOR, AND, OR and AND-NOT keep that form.
 A circuit is a growing list of such functions, each made of two earlier ones, until it holds the four outputs. A beam
-search grows all kept circuits by one gate at a time and keeps those whose missing outputs look nearest. A second
-step chooses, for every function, whether it or its complement is computed, so that few NOTs are needed.
+search grows all kept circuits by one gate at a time and keeps those whose missing outputs look nearest.
 
-    python find_circuits.py --output serpent_circuits.h     (a few minutes; equal options and numpy give an equal file)
+For general registers a second step chooses, for every function, whether it or its complement is computed, so that
+few NOTs are needed. Vector units have AND-NOT, so that one instruction makes any gate up to complement; there no NOT is
+needed at all, and some outputs come out complemented: the caller undoes that in the round keys.
+
+    python find_circuits.py --output serpent_circuits.h --vector-output serpent_vector_circuits.h
+
+It takes some minutes; equal options and numpy give equal files.
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SBOXES", "Circuit", "Program", "complete", "emit", "find", "main", "run"]
+__all__ = ["SBOXES", "Circuit", "Program", "complete", "emit", "emit_vector", "find", "main", "run", "search"]
 
 # Serpent submission, appendix A.5: S_0 to S_7, the output for each input 0 to 15.
 SBOXES: tuple[tuple[int, ...], ...] = (
@@ -65,6 +70,7 @@ class Program:
 
     steps: tuple[tuple[str, int, int], ...]
     outputs: tuple[int, ...]
+    complemented: tuple[int, ...] = (0, 0, 0, 0)  # 1 for an output that comes out complemented
 
     @property
     def depth(self) -> int:
@@ -193,6 +199,30 @@ def polarised(circuit: Circuit, tables: Sequence[int], choice: Iterator[int]) ->
     return without_unused(Program(tuple(steps), outputs))
 
 
+def without_nots(circuit: Circuit, tables: Sequence[int]) -> Program:
+    """Code for the circuit with one operation for each gate, which leaves some values complemented."""
+    steps: list[tuple[str, int, int]] = []
+    flipped = [0] * 4
+    for operation, left, right in circuit.gates:
+        if operation == XOR:
+            steps.append(("^", left, right))
+            flipped.append(flipped[left] ^ flipped[right])
+            continue
+        a, b, c = COMPLEMENTS[operation]
+        flip_left, flip_right = a ^ flipped[left], b ^ flipped[right]
+        if flip_left and flip_right:
+            steps.append(("|", left, right))
+        elif flip_left or flip_right:
+            steps.append(("&~", *((right, left) if flip_left else (left, right))))
+        else:
+            steps.append(("&", left, right))
+        flipped.append(c ^ (flip_left & flip_right))
+    nodes = {f: i for i, f in enumerate(circuit.functions)}
+    outputs = tuple(nodes[t ^ MASK if t & 1 else t] for t in tables)
+    complemented = tuple(flipped[i] ^ (t & 1) for i, t in zip(outputs, tables, strict=True))
+    return without_unused(Program(tuple(steps), outputs, complemented))
+
+
 def without_unused(program: Program) -> Program:
     """The program without steps on which no output depends."""
     used = set(program.outputs)
@@ -202,7 +232,7 @@ def without_unused(program: Program) -> Program:
     kept = [i for i in range(len(program.steps)) if i + 4 in used]
     place = {**{i: i for i in range(4)}, **{i + 4: n for n, i in enumerate(kept, start=4)}}
     steps = tuple((op, place[left], place[right]) for op, left, right in (program.steps[i] for i in kept))
-    return Program(steps, tuple(place[i] for i in program.outputs))
+    return Program(steps, tuple(place[i] for i in program.outputs), program.complemented)
 
 
 def best_program(circuit: Circuit, tables: Sequence[int]) -> Program:
@@ -217,18 +247,22 @@ def cost(program: Program) -> tuple[int, int]:
     return len(program.steps) + program.depth, len(program.steps)
 
 
+def vector_cost(program: Program) -> tuple[float, int]:
+    """What is minimised where two groups of blocks go side by side: operations count more than the chain."""
+    return len(program.steps) + 0.25 * program.depth, program.depth
+
+
 def run(program: Program) -> tuple[int, ...]:
-    """The truth tables that the program computes."""
+    """The truth tables that the program computes, once its complemented outputs are put right."""
     values = list(INPUTS)
     for operator, left, right in program.steps:
         a, b = values[left], values[right]
-        values.append({"^": a ^ b, "&": a & b, "|": a | b, "~": a ^ MASK}[operator])
-    return tuple(values[i] for i in program.outputs)
+        values.append({"^": a ^ b, "&": a & b, "|": a | b, "~": a ^ MASK, "&~": a & ~b}[operator])
+    return tuple(values[i] ^ MASK * flip for i, flip in zip(program.outputs, program.complemented, strict=True))
 
 
-def find(sbox: Sequence[int], width: int, seed: int) -> Program:
-    """The best program found for the S-box; the beam ends two gates after the first finished circuit."""
-    tables = output_tables(sbox)
+def search(tables: Sequence[int], width: int, seed: int) -> list[Circuit]:
+    """Circuits for four truth tables, those with fewest gates first; the beam ends two gates after the first one."""
     targets = frozenset(t ^ MASK if t & 1 else t for t in tables)
     rng = np.random.default_rng(seed)
     beam = [complete(Circuit(), targets)]
@@ -238,11 +272,20 @@ def find(sbox: Sequence[int], width: int, seed: int) -> Program:
         done, beam = grow(beam, targets, width, rng)
         finished += done
         rounds_left -= bool(finished)
-    programs = [best_program(circuit, tables) for circuit in sorted(finished, key=lambda c: len(c.gates))[:60]]
-    program = min(programs, key=cost)
-    if run(program) != tables:
-        raise AssertionError(f"the circuit found computes {run(program)}, the S-box is {tables}")
-    return program
+    return sorted(finished, key=lambda c: len(c.gates))
+
+
+def find(sbox: Sequence[int], width: int, seed: int) -> tuple[Program, Program]:
+    """The best programs found for the S-box: for general registers, and for vector registers."""
+    tables = output_tables(sbox)
+    circuits = search(tables, width, seed)
+    programs = [best_program(circuit, tables) for circuit in circuits[:60]]
+    vector_programs = [without_nots(circuit, tables) for circuit in circuits]
+    best = min(programs, key=cost), min(vector_programs, key=vector_cost)
+    for program in best:
+        if run(program) != tables:
+            raise AssertionError(f"the circuit found computes {run(program)}, the S-box is {tables}")
+    return best
 
 
 def emit(name: str, program: Program) -> str:
@@ -256,37 +299,65 @@ def emit(name: str, program: Program) -> str:
     return "\n".join([f"/* {len(program.steps)} operations, depth {program.depth} */", *lines, "}", ""])
 
 
-def header(width: int, seed: int) -> str:
-    """The whole C header."""
-    parts = [
-        "/* SPDX-License-Identifier: Apache-2.0",
-        " *",
-        " * Serpent's S-boxes (submission, appendix A.5) and their inverses as circuits over four words: bit i of each",
-        " * word belongs to one S-box, and x[0] holds the least significant bits. Made by find_circuits.py.",
-        " */",
-        "#ifndef SERPENT_CIRCUITS_H",
-        "#define SERPENT_CIRCUITS_H",
-        "",
-        "#include <stdint.h>",
-        "",
-    ]
+VECTOR_WORDS = {"^": "vec_xor", "&": "vec_and", "|": "vec_or", "&~": "vec_and_not"}
+
+
+def emit_vector(name: str, program: Program) -> str:
+    """The program as a C function over four vectors, and which of its outputs are complements."""
+    names = [f"x[{i}]" for i in range(4)] + [f"t{i}" for i in range(len(program.steps))]
+    mask = sum(flip << i for i, flip in enumerate(program.complemented))
+    lines = [f"#define {name.upper()}_COMPLEMENTS {mask}u", f"static inline void {name}(vec x[4])", "{"]
+    for i, (operator, left, right) in enumerate(program.steps):
+        lines.append(f"    const vec t{i} = {VECTOR_WORDS[operator]}({names[left]}, {names[right]});")
+    lines += [f"    x[{i}] = {names[value]};" for i, value in enumerate(program.outputs)]
+    return "\n".join([f"/* {len(program.steps)} operations, depth {program.depth} */", *lines, "}", ""])
+
+
+def header(guard: str, about: Sequence[str], include: str, parts: Sequence[str]) -> str:
+    """A C header of these parts."""
+    lines = ["/* SPDX-License-Identifier: Apache-2.0", " *", *(f" * {line}" for line in about), " */"]
+    lines += [f"#ifndef {guard}", f"#define {guard}", "", f"#include {include}", "", *parts, "#endif", ""]
+    return "\n".join(lines)
+
+
+def headers(width: int, seed: int) -> tuple[str, str]:
+    """The C headers for general registers and for vector registers."""
+    scalar: list[str] = []
+    vector: list[str] = []
     for i, sbox in enumerate(SBOXES):
         inverse = tuple(sbox.index(y) for y in range(16))
         for name, box in ((f"sbox{i}", sbox), (f"sbox{i}_inverse", inverse)):
-            program = find(box, width, seed)
-            print(f"{name}: {len(program.steps)} operations, depth {program.depth}", file=sys.stderr, flush=True)
-            parts.append(emit(name, program))
-    return "\n".join([*parts, "#endif", ""])
+            programs = find(box, width, seed)
+            for program in programs:
+                print(f"{name}: {len(program.steps)} operations, depth {program.depth}", file=sys.stderr, flush=True)
+            scalar.append(emit(name, programs[0]))
+            vector.append(emit_vector(f"vector_{name}", programs[1]))
+    about = [
+        "Serpent's S-boxes (submission, appendix A.5) and their inverses as circuits over four words: bit i of each",
+        "word belongs to one S-box, and x[0] holds the least significant bits. Made by find_circuits.py.",
+    ]
+    vector_about = [
+        "Serpent's S-boxes (submission, appendix A.5) and their inverses as circuits over four vectors without a NOT:",
+        "bit j of the COMPLEMENTS says that x[j] comes out complemented. serpent_bitslice.h says what vec is. Made by",
+        "find_circuits.py.",
+    ]
+    return (
+        header("SERPENT_CIRCUITS_H", about, "<stdint.h>", scalar),
+        header("SERPENT_VECTOR_CIRCUITS_H", vector_about, '"subject.h"', vector),
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Command line: writes the header to --output."""
+    """Command line: writes the headers to --output and --vector-output."""
     parser = argparse.ArgumentParser(description="find circuits for Serpent's S-boxes")
     parser.add_argument("--output", type=Path, required=True, help="the C header to write")
+    parser.add_argument("--vector-output", type=Path, required=True, help="the C header for vectors to write")
     parser.add_argument("--width", type=int, default=300, help="circuits kept at each step (default 300)")
     parser.add_argument("--seed", type=int, default=1, help="of the search's random tie-breaks (default 1)")
     options = parser.parse_args(arguments)
-    options.output.write_text(header(options.width, options.seed), encoding="utf-8")
+    scalar, vector = headers(options.width, options.seed)
+    options.output.write_text(scalar, encoding="utf-8")
+    options.vector_output.write_text(vector, encoding="utf-8")
     return 0
 
 
