@@ -6,5 +6,5 @@ from __future__ import annotations
 __all__ = ["CLASSES", "SYMPTOMS", "WATCHER"]
 
 SYMPTOMS = ("context",)
-CLASSES = ("context_edge", "ctx:before", "ctx:behind", "ctx2:before", "ctx2:behind")
+CLASSES = ("other_context", "context_edge", "ctx:before", "ctx:behind", "ctx2:before", "ctx2:behind")
 WATCHER = "context"

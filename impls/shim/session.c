@@ -255,6 +255,26 @@ static void observe_iv(struct slot *s, const struct op *o, uint8_t status)
     }
 }
 
+/* Inverts the contexts of all other slots. While a call runs they hold no keys: what still points into the context that
+ * its own was copied from computes with others. */
+static void invert_others(const struct slot *s)
+{
+    for (unsigned n = 0; n < NUM_SLOTS && (subject.watch & WATCH_CONTEXT) != 0; n++) {
+        for (unsigned i = 0; slots[n].placed && &slots[n] != s && i < num_contexts(); i++) {
+            uint8_t *ctx = context_of(&slots[n], i);
+            size_t k = 0, len = subject.leaf.ctx_len;
+            for (uint64_t word; k + sizeof word <= len; k += sizeof word) {
+                memcpy(&word, ctx + k, sizeof word);
+                word = ~word;
+                memcpy(ctx + k, &word, sizeof word);
+            }
+            for (; k < len; k++) {
+                ctx[k] = (uint8_t)~ctx[k];
+            }
+        }
+    }
+}
+
 static uint8_t call_update(struct slot *s, const struct op *o, uint8_t *dst, const uint8_t *src)
 {
     int last = (o->flags & FLAG_LAST) != 0;
@@ -264,6 +284,7 @@ static uint8_t call_update(struct slot *s, const struct op *o, uint8_t *dst, con
     if ((subject.watch & WATCH_PATHS) != 0) {
         paths_arm(paths_length_class(o->in_len, subject.block_len));
     }
+    invert_others(s);
     enter();
     int status = driver_update(&s->h, dst, src, o->in_len, last);
     for (uint64_t i = 1; i < o->aux0; i++) {
@@ -271,6 +292,7 @@ static uint8_t call_update(struct slot *s, const struct op *o, uint8_t *dst, con
         status = driver_update(&s->h, dst, dst, o->in_len, last);
     }
     leave();
+    invert_others(s);
     s->stage = status == SUBJECT_OK ? STAGE_DATA : s->stage;
     return status_byte(status);
 }

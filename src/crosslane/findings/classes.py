@@ -42,6 +42,7 @@ CLASSES = {
     "key_len": "a key of so many bytes",
     "iv_len": "a nonce of so many bytes",
     "dirty_state": "noise in registers that hold nothing, or in dead stack",
+    "other_context": "what lies in another context than that of the call",
     "neighbours": "other sessions before it in the process",
     "tag": "the tag departs; or the tag's buffer",
     "refuses": "what is legal is refused",

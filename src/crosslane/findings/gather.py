@@ -14,7 +14,7 @@ from crosslane.findings.case import Case, case_of, whole_batch
 from crosslane.findings.classify import Classified, classify, same_face
 from crosslane.findings.fresh import FreshJudge
 from crosslane.findings.judge import Judge, Tries
-from crosslane.findings.probes import depends_on_state, depends_on_tweak, holds_refusal
+from crosslane.findings.probes import depends_on_tweak, depends_on_watcher, holds_refusal
 from crosslane.findings.shrink import ends_process, kind_of_answer, same_symptom, shrink
 from crosslane.findings.size import measure
 from crosslane.findings.without import without
@@ -205,18 +205,19 @@ def _one_fault(judge: Judge, suspect: Suspect, raw: Raw, met: Sequence[Departure
     seen = [
         *(["tweak"] if depends_on_tweak(asked, found.case, found.departure) else []),
         *(["refused"] if holds_refusal(judge, sealed, found.departure) else []),
-        *(["dirty_state"] if _needs_noise(suspect, sealed, again) else []),
+        *(["dirty_state"] if _needs(Watch.REGISTERS, suspect, sealed, again) else []),
+        *(["other_context"] if _needs(Watch.CONTEXT, suspect, sealed, again) else []),
     ]
     classified = classify(asked, found.case, found.departure, arch=suspect.arch, registers=registers, seen=seen)
     return Fault(sealed, again[0] or found.departure, classified, raw.name, found.num_tried)
 
 
-def _needs_noise(suspect: Suspect, case: Case, again: Sequence[Departure | None]) -> bool:
-    """Whether a case departs otherwise, or not, where nothing is put into registers and stack that hold nothing."""
-    if suspect.bounded:
+def _needs(watcher: Watch, suspect: Suspect, case: Case, again: Sequence[Departure | None]) -> bool:
+    """Whether a case departs otherwise, or not, without what a watcher does to registers, stack or other contexts."""
+    if suspect.bounded or (watcher is Watch.CONTEXT and not any(item.slot for item in case.operations)):
         return False
-    calm = Watch.ALL & ~Watch.REGISTERS
-    return depends_on_state(again, first_departure(whole_batch(case), suspect.subject, suspect.oracle, watch=calm))
+    batch, without_it = whole_batch(case), Watch.ALL & ~watcher
+    return depends_on_watcher(again, first_departure(batch, suspect.subject, suspect.oracle, watch=without_it))
 
 
 def _others(judge: Judge, fault: Fault, left: Sequence[Raw]) -> Iterable[Raw]:

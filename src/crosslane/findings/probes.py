@@ -11,23 +11,24 @@ from crosslane.findings.case import Case, Operation, batch_of
 from crosslane.findings.judge import Judge, Tries, normalised
 from crosslane.wire import Buffer, OpKind, Status, Symptom
 
-__all__ = ["depends_on_state", "depends_on_tweak", "holds_refusal"]
+__all__ = ["depends_on_tweak", "depends_on_watcher", "holds_refusal"]
 
 _OTHER_TWEAKS = 16
+_WATCHED = (Symptom.ABI, Symptom.CONTEXT)
 
 
 def _seen(departure: Departure | None) -> tuple[object, ...]:
     return (*departure.key, departure.op, departure.buffer, departure.got) if departure else ()
 
 
-def depends_on_state(again: Sequence[Departure | None], clean: Departure | None) -> bool:
-    """Whether a departure that is the same in every run of ``again`` is another one in ``clean``, a run of the same
-    case that leaves registers and dead stack alone before calls. A changed register is another matter.
+def depends_on_watcher(again: Sequence[Departure | None], calm: Departure | None) -> bool:
+    """Whether a departure that is the same in every run of ``again`` is another one in ``calm``, a run of the same case
+    without a watcher; not where the watcher itself objected.
     """
     first = again[0]
-    if first is None or first.symptom is Symptom.ABI or any(_seen(item) != _seen(first) for item in again):
+    if first is None or first.symptom in _WATCHED or any(_seen(item) != _seen(first) for item in again):
         return False
-    return _seen(clean) != _seen(first)
+    return _seen(calm) != _seen(first)
 
 
 def depends_on_tweak(judge: Tries, case: Case, departure: Departure) -> bool:
