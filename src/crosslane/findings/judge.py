@@ -27,6 +27,7 @@ __all__ = ["Judge", "Tries", "normalised"]
 
 _MOST_CASES = 512
 _MOST_BYTES = 4 << 20
+_LAST, _OBSERVE = Flag.LAST.value, Flag.OBSERVE_IV.value
 _BEGINS = (OpKind.SETIV, OpKind.SETKEY, OpKind.REINIT)
 
 
@@ -45,7 +46,9 @@ def normalised(case: Case, manifest: Manifest) -> Case:
             announced += 1
         elif item.kind is OpKind.TAG:
             wrong = (item.data + bytes(case.tag_len))[: case.tag_len] if case.decrypting else b""
-            made[at] = replace(item, data=wrong, out_len=0 if case.decrypting else case.tag_len)
+            out_len = 0 if case.decrypting else case.tag_len
+            if (item.data, item.out_len) != (wrong, out_len):
+                made[at] = replace(item, data=wrong, out_len=out_len)
         elif item.kind is OpKind.UPDATE and not announced:
             made[at] = replace(item, flags=item.flags & ~Flag.OBSERVE_IV, out_len=_out_len(item, manifest))
     return case.with_operations(made)
@@ -59,15 +62,19 @@ def _finish_message(made: list[Operation], first: int, end: int, manifest: Manif
     """Set what the message at ``first`` announces and what its pieces say of themselves."""
     updates = [i for i in range(first, end) if made[i].kind is OpKind.UPDATE]
     aad_len = sum(made[i].in_len for i in range(first, end) if made[i].kind is OpKind.AAD)
-    made[first] = replace(made[first], aux=(aad_len, sum(made[i].in_len for i in updates)))
+    aux = (aad_len, sum(made[i].in_len for i in updates))
+    if made[first].aux != aux:
+        made[first] = replace(made[first], aux=aux)
     done = 0
     for i in updates:
-        done += made[i].in_len
+        item = made[i]
+        done += item.in_len
         defined = manifest.iv_out == "next" or (manifest.iv_out == "next_whole" and done % manifest.block_len == 0)
-        flags = made[i].flags & ~Flag.LAST | (Flag.LAST if i == updates[-1] else Flag(0))
-        flags = flags if defined else flags & ~Flag.OBSERVE_IV
-        more = manifest.block_len if flags & Flag.OBSERVE_IV else 0
-        made[i] = replace(made[i], flags=flags, out_len=_out_len(made[i], manifest) + more)
+        bits = item.flags.value & ~_LAST | (_LAST if i == updates[-1] else 0)  # plain numbers: millions are made
+        bits = bits if defined else bits & ~_OBSERVE
+        out_len = _out_len(item, manifest) + (manifest.block_len if bits & _OBSERVE else 0)
+        if (bits, out_len) != (item.flags.value, item.out_len):
+            made[i] = replace(item, flags=Flag(bits), out_len=out_len)
 
 
 @dataclass(frozen=True)
