@@ -20,6 +20,9 @@ CHANGED = Finding(
     "threads-0123456789abcdef-0-1", "disagree", "nondeterminism", "alone", 1, "update 1 answers otherwise"
 )
 LEFT = Finding("0123456789abcdef-0-1", "disagree", "wipe", "alone", 1, "update 1 leaves bytes of the key behind")
+LONG = Finding(
+    "large-0123456789abcdef-encrypt-1048609", "disagree", "output", "alone", 1, "MiB 0 of the output differs"
+)
 DECLINED: dict[str, Any] = {
     "state": "declined", "comparisons": 0, "num_vectors": 0, "wanted": 0, "cpu_features": ("avx",), "paths": {},
 }  # fmt: skip
@@ -31,7 +34,7 @@ def checks() -> dict[str, Check]:
 
 
 def test_there_are_the_checks_that_the_documentation_names(checks: dict[str, Check]) -> None:
-    assert {"agreement", "declines", "determinism", "known_answer", "paths", "secrets_wiped"} <= set(checks)
+    assert {"agreement", "declines", "determinism", "known_answer", "large", "paths", "secrets_wiped"} <= set(checks)
     for check in checks.values():
         assert check.sentence.endswith(".")
         assert check.sentence[0].isupper()
@@ -73,6 +76,11 @@ TABLE: list[tuple[str, dict[str, Any], bool | None, str]] = [
     ("secrets_wiped", {"wipes": True, "comparisons": 0}, None, "nothing was run"),
     ("secrets_wiped", {**DECLINED, "wipes": True}, None, "the CPU of this lane lacks"),
     ("secrets_wiped", {"wipes": True, "state": "void", "reason": "no hello"}, False, "did not run: no hello"),
+    ("large", {"num_large": 2}, True, ""),
+    ("large", {}, None, "no large message was run"),
+    ("large", {"num_large": 2, "findings": (LONG,)}, False, "MiB 0 of the output differs"),
+    ("large", DECLINED, None, "the CPU of this lane lacks"),
+    ("large", {"state": "void", "reason": "no hello"}, False, "did not run: no hello"),
     ("known_answer", {}, True, ""),
     ("known_answer", {"num_departed": 2, "findings": (FOUND,)}, True, ""),
     ("known_answer", {"num_vectors": 0}, None, "has a vector of this algorithm"),

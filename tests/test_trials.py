@@ -45,8 +45,15 @@ def wiping(name: str, leave: str = "") -> Plant:
     return Plant(f"{isa}_wipes{name.removeprefix(isa)}", source="wiping.c", leave=leave, isa=isa, wipes=True)
 
 
+CUT = {
+    "cut_to_16_bits": ("disagree", "output", "MiB 0 of the output differs, and 1 behind it"),
+    "cut_to_20_bits": ("disagree", "output", "MiB 0 of the output differs, and 1 behind it"),
+    "crashes_beyond_1_mib": ("crash", "none", "crashes with SIGABRT"),
+}
 PLANTS = (
     Plant("honest"),
+    Plant("cut_to_32_bits", "cut_to_32_bits"),
+    *(Plant(name, name) for name in CUT),
     wiping("x86_64"),
     wiping("aarch64"),
     *(wiping(name, row[0]) for name, row in LEFT.items()),
@@ -105,7 +112,7 @@ def test_a_secret_that_is_left_behind_is_found_where_it_is(planted: Planted, nam
     assert "secrets_wiped" in [item.check for item in cell.judgements if item.passed is False]
 
 
-@pytest.mark.parametrize("lane", (*LANES, SAME_EMULATED))
+@pytest.mark.parametrize("lane", [*LANES, SAME_EMULATED])
 def test_what_wipes_everything_stays_green(planted: Planted, lane: str) -> None:
     cell = planted.run("x86_64_wipes" if lane.startswith("x86_64") else "aarch64_wipes", lane, 16384)
     assert cell.findings == ()
@@ -121,6 +128,25 @@ def test_only_a_claim_is_held_to(planted: Planted, lane: str) -> None:
     assert [item.passed for item in silent.judgements if item.check == "secrets_wiped"] == [None]
 
 
+@pytest.mark.parametrize("name", CUT)
+@pytest.mark.parametrize("lane", LANES)
+def test_a_length_that_does_not_fit_is_found_in_a_large_message(planted: Planted, name: str, lane: str) -> None:
+    verdict, symptom, words = CUT[name]
+    cell = planted.run(name, lane, 64)
+    large = [item for item in cell.findings if item.case_id.startswith("large-")]
+    assert {(item.verdict, item.symptom, item.repeats) for item in large} == {(verdict, symptom, "alone")}
+    assert len(large) == 2  # encrypting and decrypting
+    assert all(words in item.text and "1,048,609 bytes" in item.text for item in large)
+    assert [item.passed for item in cell.judgements if item.check == "large"] == [False]
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_a_large_message_is_answered_as_generic_answers_it(planted: Planted, lane: str) -> None:
+    cell = planted.run("cut_to_32_bits", lane, 64)  # fits, at this size
+    assert (cell.findings, cell.num_large) == ((), 2)
+    assert [item.passed for item in cell.judgements if item.check == "large"] == [True]
+
+
 def crosslane(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(data_root() / "src")}
     return subprocess.run(
@@ -129,7 +155,7 @@ def crosslane(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["static_scratch", "getter_null"])
+@pytest.mark.parametrize("name", ["static_scratch", "getter_null", "cut_to_20_bits"])
 def test_a_trial_that_departed_is_seen_again_by_its_command(name: str, tmp_path: Path) -> None:
     lay_out(tmp_path / "mine", [plant for plant in PLANTS if plant.name == name])
     cell = f"{CTR}/planted-{name}@{NATIVE}"

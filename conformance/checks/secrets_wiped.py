@@ -20,8 +20,6 @@ def judge(cell: CellResult) -> Outcome:
     if "wipe" in cell.unwatched:
         return Outcome(None, "what a call leaves behind cannot be observed in this lane")
     left = [finding for finding in cell.findings if finding.symptom == "wipe"]
-    if left:
-        return Outcome(False, left[0].text)
-    if cell.comparisons == 0:
+    if not left and cell.comparisons == 0:
         return Outcome(None, "nothing was run")
-    return Outcome(True)
+    return Outcome(False, left[0].text) if left else Outcome(True)

@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass, replace
 
 from crosslane import wire
-from crosslane.client import Opening, SharedMemory, Shim, ShimDied
+from crosslane.client import Opening, SharedMemory, Shim, ShimDied, SubjectEnded
 from crosslane.errors import HarnessFault
-from crosslane.messages import Done, Reason, RunFlag, Threaded
+from crosslane.messages import Digests, Done, LargeRequest, Reason, RunFlag, Threaded
 from crosslane.wire import Batch, Results, Verdict, Watch
 
 __all__ = ["Executor", "Station", "execute_alone", "execute_unless_declined"]
@@ -211,6 +211,17 @@ class Executor:
             raise HarnessFault(f"the shim of {self.station.symbol} ended beside a second thread: {died}") from died
         finally:
             self.close()
+
+    def large(self, request: LargeRequest) -> Digests:
+        """Run one message that the shim makes itself; raises SubjectEnded and HarnessFault as ``threads`` does."""
+        try:
+            return self.open().large(request)
+        except ShimDied as died:
+            self._shim = None
+            raise HarnessFault(f"the shim of {self.station.symbol} ended in a large message: {died}") from died
+        except SubjectEnded:
+            self._shim = None
+            raise
 
     def bare(self, num_messages: int, message_len: int, messages_per_key: int) -> int:
         """CPU time in ns of the same calls without the suite; does not count towards ``cpu_ns``."""

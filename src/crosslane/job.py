@@ -16,7 +16,7 @@ from crosslane.checks import load_checks
 from crosslane.findings.run import Findings, status_with
 from crosslane.isa import host_arch
 from crosslane.model import Registry
-from crosslane.plan import Counts, RunPlan, Selection, make_plans, selected_cells
+from crosslane.plan import LARGE_LEN, Counts, RunPlan, Selection, make_plans, selected_cells
 from crosslane.pss import PeakMemory
 from crosslane.records import AlgorithmResult
 from crosslane.report import print_report
@@ -34,7 +34,7 @@ class Job:
     """One run: what, with which seed and counts, on how many workers (None: one a core).
 
     Without ``imported`` only the vectors of ``corpora`` are judged by. ``findings`` is the folder that departures are
-    kept in, shrunk; without it they are only reported.
+    kept in, shrunk; without it they are only reported. ``large_len`` are the bytes of each algorithm's large message.
     """
 
     registry: Registry
@@ -45,6 +45,7 @@ class Job:
     require_sandbox: bool = False
     num_workers: int | None = None
     findings: Path | None = None
+    large_len: int = LARGE_LEN
 
 
 def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str, ...]) -> int:
@@ -60,6 +61,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
         counts=job.counts,
         vectors=vectors,
         require_sandbox=job.require_sandbox,
+        large_len=job.large_len,
         progress=lambda text: console.print(f"building: {text}", style="dim", markup=False, highlight=False),
     )
     campaign.keep_manifests(plans.algorithms)

@@ -42,10 +42,10 @@ class Judgement:
 class CellResult:
     """Everything a run learned of one cell.
 
-    ``comparisons`` counts messages, vectors included, ``num_sampled`` messages held against the Python reference;
-    ``num_threaded`` messages run in two threads at once; ``wipes`` is whether it claims to leave no secret behind;
-    ``paths`` maps a code path to the length classes in which it was taken; ``declared_paths`` are those of the cell's
-    mode. CPU times are in seconds.
+    ``comparisons`` counts messages, vectors included, ``num_sampled`` messages held against the Python reference,
+    ``num_threaded`` those run in two threads at once, ``num_large`` long ones compared by digests; ``wipes`` is whether
+    it claims to leave no secret behind; ``paths`` maps a code path to the length classes in which it was taken;
+    ``declared_paths`` are those of the cell's mode. CPU times are in seconds.
     """
 
     cell: str
@@ -66,6 +66,7 @@ class CellResult:
     cpu_s: float
     provider: bool = False
     num_threaded: int = 0
+    num_large: int = 0
     wipes: bool = False
     judged_by: Mapping[str, int] = field(default_factory=dict)
     judgements: tuple[Judgement, ...] = ()
