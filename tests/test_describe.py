@@ -117,7 +117,7 @@ CRASH: dict[str, Any] = {"verdict": Verdict.CRASH, "symptom": Symptom.NONE, "buf
         (
             {"symptom": Symptom.NONDETERMINISM, "buffer": Buffer.OUT, "offset": 3, "registers": 1},
             "update 1 of message 1 (40 bytes) answers otherwise the second time in one thread: byte 3 of the output "
-            + "differs",
+             "differs",
         ),
     ],
 )  # fmt: skip
