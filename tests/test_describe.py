@@ -48,6 +48,9 @@ def departure(case: int, **changes: Any) -> Departure:
     return Departure(**{**facts, **changes})
 
 
+CHANGED = (
+    "update 1 of message 1 (40 bytes) answers otherwise the second time in one thread: byte 3 of the output differs"
+)
 CRASH: dict[str, Any] = {"verdict": Verdict.CRASH, "symptom": Symptom.NONE, "buffer": Buffer.NONE, "signal": 11}
 
 
@@ -116,8 +119,7 @@ CRASH: dict[str, Any] = {"verdict": Verdict.CRASH, "symptom": Symptom.NONE, "buf
         ),
         (
             {"symptom": Symptom.NONDETERMINISM, "buffer": Buffer.OUT, "offset": 3, "registers": 1},
-            "update 1 of message 1 (40 bytes) answers otherwise the second time in one thread: byte 3 of the output "
-             "differs",
+            CHANGED,
         ),
     ],
 )  # fmt: skip

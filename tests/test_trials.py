@@ -13,6 +13,7 @@ import pytest
 from planting import CTR, LANES, NATIVE, SAME_EMULATED, Plant, Planted, lay_out
 
 from crosslane.data import data_root
+from crosslane.plan import LARGE_LEN
 
 THREADED = {
     "static_scratch": ("disagree", "answers otherwise while another thread works: byte"),
@@ -132,7 +133,7 @@ def test_only_a_claim_is_held_to(planted: Planted, lane: str) -> None:
 @pytest.mark.parametrize("lane", LANES)
 def test_a_length_that_does_not_fit_is_found_in_a_large_message(planted: Planted, name: str, lane: str) -> None:
     verdict, symptom, words = CUT[name]
-    cell = planted.run(name, lane, 64)
+    cell = planted.run(name, lane, 64, large_len=LARGE_LEN)
     large = [item for item in cell.findings if item.case_id.startswith("large-")]
     assert {(item.verdict, item.symptom, item.repeats) for item in large} == {(verdict, symptom, "alone")}
     assert len(large) == 2  # encrypting and decrypting
@@ -142,7 +143,7 @@ def test_a_length_that_does_not_fit_is_found_in_a_large_message(planted: Planted
 
 @pytest.mark.parametrize("lane", LANES)
 def test_a_large_message_is_answered_as_generic_answers_it(planted: Planted, lane: str) -> None:
-    cell = planted.run("cut_to_32_bits", lane, 64)  # fits, at this size
+    cell = planted.run("cut_to_32_bits", lane, 64, large_len=LARGE_LEN)  # fits, at this size
     assert (cell.findings, cell.num_large) == ((), 2)
     assert [item.passed for item in cell.judgements if item.check == "large"] == [True]
 

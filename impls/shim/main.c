@@ -63,6 +63,7 @@ _Noreturn void shim_end_after_departure(const struct departure *d)
 /* A claim is held to; of what claims nothing there is nothing to say. */
 static void watch_claim(const struct shim_implementation *i)
 {
+    subject.win64 = (int)i->win64;
     if (!i->wipes) {
         subject.watch &= ~(unsigned)WATCH_WIPE;
     } else if (!thunks_available()) {
@@ -268,6 +269,7 @@ static void do_threads(uint64_t len)
     }
     take_batch(first, count, flags, len - sizeof p);
     paths_disarm();
+    thunks_assembly_on(0);
     threads_run(first, count, rounds, &result);
     store_le64(answer, result.num_calls);
     store_le64(answer + 8, result.num_beside);
@@ -301,11 +303,13 @@ static void do_large(uint64_t len)
     struct large_request request = {load_le64(p),      load_le64(p + 8),  load_le32(p + 16), load_le32(p + 20),
                                     load_le32(p + 24), load_le32(p + 28), load_le32(p + 32)};
     paths_disarm();
+    thunks_assembly_on(0);
     uint64_t begun = cpu_time_ns();
     const char *wrong = large_run(&request, &result);
     if (wrong != NULL) {
         shim_fail(wrong);
     }
+    thunks_assembly_on(1);
     store_le64(answer, cpu_time_ns() - begun);
     store_le32(answer + 8, (uint32_t)result.status);
     store_le32(answer + 12, result.iv_len);

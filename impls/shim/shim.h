@@ -92,6 +92,8 @@ size_t page_len(void);
 void thunks_install(struct subject_leaf *leaf);
 extern volatile uint64_t thunk_departures; /* registers that a call did not keep, since last cleared */
 int thunks_available(void);
+void thunks_for_assembly(int win64); /* watches assembly functions that C code calls: subject_asm.h */
+void thunks_assembly_on(int on);
 
 /* wipe.c */
 void wipe_watch(int on);
@@ -127,6 +129,7 @@ struct subject {
     char cipher[33];
     uint32_t block_len, ways;
     uint32_t num_ctx; /* contexts that the shim places: none for a session, whose library keeps its own */
+    int win64;        /* its assembly functions keep the Windows x64 convention */
     unsigned watch;   /* what OPEN asked for */
     unsigned blind;   /* what cannot be watched here */
 };

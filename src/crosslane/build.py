@@ -48,7 +48,7 @@ class ShimProgram:
 
 def trust_groups(registry: Registry, lane: Lane) -> list[tuple[Implementation, ...]]:
     """Return the implementations of a lane's architecture by program: ours together, third-party ones alone."""
-    fitting = [item for item in registry.implementations if item.isa in ("any", lane.arch)]
+    fitting = [item for item in registry.implementations if lane.takes(item)]
     own = tuple(item for item in fitting if item.origin == "own")
     return [*([own] if own else []), *((item,) for item in fitting if item.origin != "own")]
 
@@ -88,15 +88,15 @@ def build_lanes(
     wanted_tools = dict.fromkeys((lane.arch, lane.sanitizer) for lane in lanes)
     toolchains = {(arch, sanitizer): find_toolchain(arch, sanitizer=sanitizer) for arch, sanitizer in wanted_tools}
     wanted = [(lane, group) for lane in lanes for group in trust_groups(registry, lane)]
-    plans: dict[tuple[str, str, str, tuple[Implementation, ...]], Program] = {}
+    plans: dict[tuple[str, str, str, str, tuple[Implementation, ...]], Program] = {}
     for lane, group in wanted:
-        same = (lane.arch, lane.opt, lane.sanitizer, group)
+        same = (lane.arch, lane.opt, lane.sanitizer, lane.abi, group)
         if same not in plans:
             plans[same] = plan_shim(registry, lane, group, toolchains[lane.arch, lane.sanitizer])
     paths = dict(zip(plans, _build(list(plans.values()), progress), strict=True))
     built: dict[str, list[ShimProgram]] = {lane.name: [] for lane in lanes}
     for lane, group in wanted:
-        built[lane.name].append(ShimProgram(paths[lane.arch, lane.opt, lane.sanitizer, group], group))
+        built[lane.name].append(ShimProgram(paths[lane.arch, lane.opt, lane.sanitizer, lane.abi, group], group))
     return {name: tuple(programs) for name, programs in built.items()}
 
 

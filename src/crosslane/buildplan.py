@@ -44,6 +44,8 @@ _SANITIZER_FLAGS = {
     "address": ("-fsanitize=address", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"),
     "undefined": ("-fsanitize=undefined", "-fno-sanitize-recover=all"),
 }
+# The convention of the assembly in an implementation (impls/shim/subject_asm.h).
+_ABI_FLAGS = {"system": (), "win64": ("-DSUBJECT_WIN64",)}
 _OWN_WARNINGS = (
     "-Wall",
     "-Wextra",
@@ -194,8 +196,9 @@ def plan_shim(
     common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
     units = _shim_units(shop, registry, shim, lane, common)
     watched = _SANITIZER_FLAGS[lane.sanitizer]
+    watched = (*watched, *_ABI_FLAGS[lane.abi])
     units += [_implementation_unit(shop, item, shim, lane.arch, watched) for item in implementations]
-    text = tables_text(implementations, registry.modes)
+    text = tables_text(implementations, registry.modes, win64=lane.abi == "win64")
     units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
     drivers = [item.driver for item in implementations]
     subject = implementations[0].folder if len(implementations) == 1 else shim
@@ -301,8 +304,17 @@ def _implementation_unit(
     return shop.unit(item.symbol, sources=item.sources, include=include, flags=flags, keep=item.symbol)
 
 
-def tables_text(implementations: Sequence[Implementation], modes: Sequence[Mode], sessions: Sequence[str] = ()) -> str:
-    """Return the C source that defines what ``shim_tables.h`` declares; ``sessions`` are symbols of adapters."""
+def tables_text(
+    implementations: Sequence[Implementation],
+    modes: Sequence[Mode],
+    sessions: Sequence[str] = (),
+    *,
+    win64: bool = False,
+) -> str:
+    """Return the C source that defines what ``shim_tables.h`` declares; ``sessions`` are symbols of adapters.
+
+    ``win64``: the implementations' assembly was built for the Windows x64 convention.
+    """
     lines = ['#include "shim_tables.h"', ""]
     lines += [f"extern subject_getter_fn {item.symbol};" for item in implementations]
     lines += [f"extern const struct subject_mode subject_mode_{mode.name};" for mode in modes]
@@ -310,8 +322,8 @@ def tables_text(implementations: Sequence[Implementation], modes: Sequence[Mode]
     lines += ["", "const struct shim_implementation shim_implementations[] = {"]
     for item in implementations:
         words = ", ".join(f'"{word}"' for word in (item.driver, item.cipher, item.symbol))
-        lines.append(f'    {{{words}, {item.symbol}, "{",".join(item.paths)}", {int(item.wipes)}}},')
-    lines += ["    {NULL, NULL, NULL, NULL, NULL, 0},", "};", ""]
+        lines.append(f'    {{{words}, {item.symbol}, "{",".join(item.paths)}", {int(win64)}, {int(item.wipes)}}},')
+    lines += ["    {NULL, NULL, NULL, NULL, NULL, 0, 0},", "};", ""]
     lines += ["const struct subject_mode *const shim_modes[] = {"]
     lines += [f"    &subject_mode_{mode.name}," for mode in modes]
     lines += ["    NULL,", "};", "", "const struct subject_session *const shim_sessions[] = {"]

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+import numpy as np
+
 from crosslane import messages
 from crosslane.errors import HarnessFault
 from crosslane.messages import Kind, RunFlag
-from crosslane.wire import Watch
+from crosslane.wire import CASE_RESULT, Verdict, Watch
 
-__all__ = ["Opening", "SharedMemory", "Shim", "ShimDied", "SubjectEnded"]
+__all__ = ["Opening", "SharedMemory", "Shim", "ShimDied", "SubjectEnded", "ended_without_a_word"]
 
 HELLO_TIMEOUT_S = 30.0
 STALL_TIMEOUT_S = 60.0
@@ -51,6 +53,14 @@ class SubjectEnded(Exception):
     def __init__(self, ended: messages.Ended) -> None:
         super().__init__(f"the subject ended: {ended.record}")
         self.ended = ended
+
+
+def ended_without_a_word(died: ShimDied) -> SubjectEnded:
+    """A death in a request that is no batch, as the subject's: nothing else runs then."""
+    record = np.zeros((), CASE_RESULT)
+    record["verdict"] = Verdict.HANG if died.stalled else Verdict.CRASH
+    record["signal"] = max(0, -died.returncode)
+    return SubjectEnded(messages.Ended(0, record))
 
 
 class SharedMemory:

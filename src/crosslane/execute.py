@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 
 from crosslane import wire
-from crosslane.client import Opening, SharedMemory, Shim, ShimDied, SubjectEnded
+from crosslane.client import Opening, SharedMemory, Shim, ShimDied, SubjectEnded, ended_without_a_word
 from crosslane.errors import HarnessFault
 from crosslane.messages import Digests, Done, LargeRequest, Reason, RunFlag, Threaded
 from crosslane.wire import Batch, Results, Verdict, Watch
@@ -200,7 +200,7 @@ class Executor:
     def threads(self, batch: Batch, num_rounds: int) -> Threaded:
         """Run all of the batch that lies in the shared memory in two threads at once; ends the process.
 
-        Raises SubjectEnded where the subject crashes or hangs, HarnessFault where the process dies without a word.
+        Raises SubjectEnded where the subject crashes, hangs or ends the process.
         """
         shim = self.open()
         inline = None if shim.mapped else self._batch_memory.view[: wire.batch_len(batch)]
@@ -208,17 +208,17 @@ class Executor:
             return shim.threads(0, len(batch), num_rounds, inline)
         except ShimDied as died:
             self._shim = None
-            raise HarnessFault(f"the shim of {self.station.symbol} ended beside a second thread: {died}") from died
+            raise ended_without_a_word(died) from died
         finally:
             self.close()
 
     def large(self, request: LargeRequest) -> Digests:
-        """Run one message that the shim makes itself; raises SubjectEnded and HarnessFault as ``threads`` does."""
+        """Run one message that the shim makes itself; raises SubjectEnded as ``threads`` does."""
         try:
             return self.open().large(request)
         except ShimDied as died:
             self._shim = None
-            raise HarnessFault(f"the shim of {self.station.symbol} ended in a large message: {died}") from died
+            raise ended_without_a_word(died) from died
         except SubjectEnded:
             self._shim = None
             raise

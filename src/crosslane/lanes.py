@@ -29,6 +29,7 @@ _FIELDS = {
     "hides": Field(kind="str", many=True),
     "gate": Field(kind="bool"),
     "full": Field(kind="str", many=True, allowed=ARCHES),
+    "abi": Field(kind="str", allowed=("system", "win64"), optional=True),
 }
 
 
@@ -57,6 +58,8 @@ def _read_lane(path: Path, name: str, table: Any, host: str) -> Lane:
         raise BadInput(f'{place}cpu is empty; a qemu lane needs a CPU model, for example cpu = "max"')
     if values["sanitizer"] != "none" and runner != "native":
         raise BadInput(f'{place}sanitizer has {values["sanitizer"]!r}, which needs runner = "native"; write "none"')
+    if values.get("abi") == "win64" and arch != "x86_64":
+        raise BadInput(f'{place}abi has "win64", which needs arch = "x86_64"; remove it or correct the arch')
     for feature in values["hides"]:
         if feature not in FEATURES.get(arch, ()):
             allowed = ", ".join(FEATURES.get(arch, ())) or "none"

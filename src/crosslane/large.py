@@ -72,7 +72,7 @@ def _ids(manifest: Manifest, data_len: int) -> Iterator[LargeId]:
 
 def run_large(plan: AlgorithmPlan, desks: Sequence[Desk], oracle: Executor) -> None:
     """Run the algorithm's trials where a long message does not take too long: natively and where the grids are full."""
-    asked = [desk for desk in desks if desk.alive and (desk.plan.native or desk.plan.full)]
+    asked = [desk for desk in desks if desk.alive and plan.large_len and (desk.plan.native or desk.plan.full)]
     for trial in _ids(plan.manifest, plan.large_len) if asked else ():
         request = trial.request(plan.manifest)
         try:
@@ -131,7 +131,8 @@ def _ask(executor: Executor, request: LargeRequest, expected: Digests) -> _Seen 
         record = ended.ended.record
         if record["verdict"] == Verdict.HANG:
             return _Seen(Verdict.HANG, Symptom.NONE, f"{doing} does not come back")
-        return _Seen(Verdict.CRASH, Symptom.NONE, f"{doing} crashes with {signal_name(int(record['signal']))}")
+        how = f"with {signal_name(int(record['signal']))}" if record["signal"] else "by ending the process"
+        return _Seen(Verdict.CRASH, Symptom.NONE, f"{doing} crashes {how}")
     return _compare(doing, got, expected)
 
 

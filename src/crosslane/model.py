@@ -96,6 +96,11 @@ class Implementation:
     wipes: bool = False
 
     @property
+    def has_assembly(self) -> bool:
+        """Whether a source of it is assembly, which is built for each calling convention."""
+        return any(source.suffix == ".S" for source in self.sources)
+
+    @property
     def is_generic(self) -> bool:
         """Whether this is the implementation that all others of the cipher are judged against."""
         return self.folder.name == "generic" and self.origin == "own"
@@ -165,7 +170,8 @@ class Lane:
     ``runner`` is ``native`` or ``qemu``; ``cpu`` the qemu model (empty natively); ``hosts`` the host architectures on
     which the lane exists; ``hides`` are CPU features masked from dispatch; ``gate`` whether ``check`` runs it by
     default; ``full`` whether it gets the full grids on this host. ``opt`` is the compiler's own spelling (``-O2``);
-    ``sanitizer`` what gcc builds into the code under test: ``none``, ``address`` or ``undefined``.
+    ``sanitizer`` what gcc builds into the code under test: ``none``, ``address`` or ``undefined``. ``abi`` is the
+    calling convention of assembly: the ``system``'s, or ``win64`` for the Windows x64 one.
     """
 
     name: str
@@ -180,6 +186,13 @@ class Lane:
     gate: bool
     full: bool
     comment: str
+    abi: Literal["system", "win64"] = "system"
+
+    def takes(self, item: Implementation) -> bool:
+        """Whether the lane has cells for an implementation: of its architecture, and where it is about a calling
+        convention, with assembly that can keep it.
+        """
+        return item.isa in ("any", self.arch) and (self.abi == "system" or item.has_assembly)
 
     @property
     def sanitized(self) -> bool:

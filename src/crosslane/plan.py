@@ -101,7 +101,7 @@ class AlgorithmPlan:
 
     ``name`` is the algorithm, and the provider where the manifest keeps to a provider's domain; such a plan is
     ``bounded``: vectors beyond the manifest are not run. ``quorum`` are the libraries that can be asked about a
-    departure, ``without`` those that were left out. ``large_len`` are the bytes of its large message.
+    departure, ``without`` those that were left out. ``large_len`` are the bytes of its large message, 0 for none.
     """
 
     name: str
