@@ -45,7 +45,8 @@ def registry_for(host: str) -> Registry:
     [
         (
             "x86_64",
-            f"x86_64_native x86_64_asan x86_64_ubsan x86_64_clang_o3 aarch64_clang_o3 {EMULATED} {PORTABLE}",
+            "x86_64_native x86_64_native_win64 x86_64_asan x86_64_ubsan x86_64_clang_o3 aarch64_clang_o3 "
+            f"{EMULATED} {PORTABLE}",
             "x86_64_native aarch64_qemu_max",
         ),
         (
@@ -333,3 +334,11 @@ def test_static_qemu_serves_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     lanes = registry_for("x86_64").lanes
     assert runner_command(lane_named(lanes, "aarch64_qemu_max")) == (str(program), "-cpu", "max")
     assert runner_command(lane_named(lanes, "x86_64_native")) == ()
+
+
+def test_only_x86_64_has_another_calling_convention(tmp_path: Path) -> None:
+    text = (data_root() / "ci" / "lanes.toml").read_text()
+    wrong = tmp_path / "lanes.toml"
+    wrong.write_text(text.replace("[aarch64_native]\n", '[aarch64_native]\nabi = "win64"\n'))
+    with pytest.raises(BadInput, match='abi has "win64", which needs arch = "x86_64"'):
+        load_lanes(wrong)
