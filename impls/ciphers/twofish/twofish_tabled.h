@@ -193,7 +193,7 @@ static void decrypt_one(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_
     "movl 16(%%rsi), %%r10d\n\tmovl 20(%%rsi), %%r11d\n\t"                                                \
     "movl 32(%%rsi), %%r12d\n\tmovl 36(%%rsi), %%r13d\n\t"                                                \
     "1:\n\t" rounds "addq $" step ", %%rbx\n\t"                                                           \
-    "cmpq %[end], %%rbx\n\t"                                                                              \
+    "cmpq 48(%%rsi), %%rbx\n\t"                                                                           \
     "jne 1b\n\t"                                                                                          \
     "movl %%r8d, (%%rsi)\n\tmovl %%r9d, 4(%%rsi)\n\t"                                                     \
     "movl %%r10d, 16(%%rsi)\n\tmovl %%r11d, 20(%%rsi)\n\t"                                                \
@@ -223,32 +223,38 @@ static inline void unwhiten_three(uint8_t *dst, uint32_t words[3][4], const uint
     }
 }
 
+/* What the rounds have no registers for. */
+struct three_blocks {
+    uint32_t words[3][4];
+    const uint32_t *end; /* of the round keys, 48 bytes from the beginning */
+};
+
 static void encrypt_three(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_t *src)
 {
-    const uint32_t *rk = ctx->subkey + 8, *end = ctx->subkey + NUM_SUBKEYS;
-    uint32_t words[3][4];
+    const uint32_t *rk = ctx->subkey + 8;
+    struct three_blocks t = {.end = ctx->subkey + NUM_SUBKEYS};
 
     SUBJECT_PATH("3way");
-    whiten_three(words, src, ctx->subkey);
+    whiten_three(t.words, src, ctx->subkey);
     __asm__ volatile(TF3_ALL(TF3_FOUR_ROUNDS(TF3_ENCRYPT, "0", "4", "8", "12", "16", "20", "24", "28"), "12", "32")
                      : "+b"(rk)
-                     : "D"(ctx), "S"(words), [end] "m"(end)
+                     : "D"(ctx), "S"(&t)
                      : TF3_CLOBBERS);
-    unwhiten_three(dst, words, ctx->subkey + 4);
+    unwhiten_three(dst, t.words, ctx->subkey + 4);
 }
 
 static void decrypt_three(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_t *src)
 {
-    const uint32_t *rk = ctx->subkey + NUM_SUBKEYS - 2, *end = ctx->subkey + 6;
-    uint32_t words[3][4];
+    const uint32_t *rk = ctx->subkey + NUM_SUBKEYS - 2;
+    struct three_blocks t = {.end = ctx->subkey + 6};
 
     SUBJECT_PATH("3way");
-    whiten_three(words, src, ctx->subkey + 4);
+    whiten_three(t.words, src, ctx->subkey + 4);
     __asm__ volatile(TF3_ALL(TF3_FOUR_ROUNDS(TF3_DECRYPT, "0", "4", "-8", "-4", "-16", "-12", "-24", "-20"), "8", "-32")
                      : "+b"(rk)
-                     : "D"(ctx), "S"(words), [end] "m"(end)
+                     : "D"(ctx), "S"(&t)
                      : TF3_CLOBBERS);
-    unwhiten_three(dst, words, ctx->subkey);
+    unwhiten_three(dst, t.words, ctx->subkey);
 }
 
 /* Any number of blocks, by threes and then one by one: what wider code leaves over. */
