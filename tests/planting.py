@@ -70,6 +70,7 @@ class Plant:
     source: str = "leaf.c"
     fused: tuple[str, ...] = ("ctr",)
     wipes: bool = False
+    assembly: str = ""  # a .S file beside it, with the instructions `leave` just before its function returns
 
     @property
     def header(self) -> str:
@@ -80,6 +81,7 @@ class Plant:
             f"#define FAULT {self.fault}\n#define GETTER sm4_{self.name}\n#define NEEDS UINT64_C({needs})\n"
             f"#define COUNTER_LEN {self.counter_len}\n"
             f"#define AT_GETTER {self.getter}\n"
+            f"#define AT_LEAVE {self.leave if self.assembly else ''}\n"
             f'#define AT_ENTRY "{self.entry}"\n#define AT_RETURN "{self.leave}"\n'
         )
 
@@ -93,14 +95,15 @@ def lay_out(folder: Path, plants: Sequence[Plant]) -> Path:
     for plant in plants:
         place = folder / "sm4" / plant.name
         place.mkdir(parents=True)
-        for name in (plant.source, "faults.h", "sm4.h"):
+        sources = [plant.source, "faults.h", "sm4.h", *([plant.assembly] if plant.assembly else [])]
+        for name in sources:
             shutil.copy(PLANTED / name, place / name)
         (place / "fault.h").write_text(plant.header)
         text = _IMPL.format(
             driver=plant.name,
             isa=plant.isa,
             features=_quoted(plant.features),
-            sources=_quoted([plant.source, "faults.h", "sm4.h", "fault.h"]),
+            sources=_quoted([*sources, "fault.h"]),
             fused=_quoted(plant.fused),
             paths=_quoted(plant.paths),
             wipes=str(plant.wipes).lower(),
@@ -129,11 +132,12 @@ class Planted:
         return next(item for item in self.registry.implementations if item.driver == f"planted-{name}")
 
     def _program(self, lane: Lane) -> Path:
-        if lane.arch not in self._programs:
+        kind = f"{lane.arch} {lane.abi}"
+        if kind not in self._programs:
             every = self.registry.implementations
-            group = tuple(item for item in every if item.isa in ("any", lane.arch) and item.origin != "own")
-            self._programs[lane.arch] = build_shim(self.registry, lane, group)
-        return self._programs[lane.arch]
+            group = tuple(item for item in every if lane.takes(item) and item.origin != "own")
+            self._programs[kind] = build_shim(self.registry, lane, group)
+        return self._programs[kind]
 
     def station(self, name: str, lane_name: str, mode: str = "ctr") -> Station:
         """How to start a planted implementation in a lane."""
@@ -162,7 +166,9 @@ class Planted:
             self._plan = make_plans(own, Selection((f"{CTR}/sm4-generic@{NATIVE}",), (NATIVE,))).algorithms[0]
         return self._plan
 
-    def run(self, name: str, lane_name: str, count: int, *, station: Station | None = None) -> CellResult:
+    def run(
+        self, name: str, lane_name: str, count: int, *, station: Station | None = None, large_len: int = 0
+    ) -> CellResult:
         """Run ``count`` comparisons of one planted subject in ctr(sm4), as ``crosslane check`` does, and judge them."""
         template = self._template()
         implementation = self.implementation(name)
@@ -180,5 +186,5 @@ class Planted:
             station=station or self.station(name, lane_name),
             comparisons=count,
         )
-        plan = replace(template, manifest=self.manifest(), cells=(cell,), vectors=())
+        plan = replace(template, manifest=self.manifest(), cells=(cell,), vectors=(), large_len=large_len)
         return with_judgements([conduct(plan)], self.checks)[0].cells[0]

@@ -48,6 +48,9 @@ def departure(case: int, **changes: Any) -> Departure:
     return Departure(**{**facts, **changes})
 
 
+CHANGED = (
+    "update 1 of message 1 (40 bytes) answers otherwise the second time in one thread: byte 3 of the output differs"
+)
 CRASH: dict[str, Any] = {"verdict": Verdict.CRASH, "symptom": Symptom.NONE, "buffer": Buffer.NONE, "signal": 11}
 
 
@@ -105,7 +108,19 @@ CRASH: dict[str, Any] = {"verdict": Verdict.CRASH, "symptom": Symptom.NONE, "buf
         ({**CRASH, "signal": 0, "offset": 0}, "update 1 of message 1 (40 bytes) crashes by ending the process"),
         ({**CRASH, "verdict": Verdict.HANG}, "update 1 of message 1 (40 bytes) does not come back (3 s of CPU time)"),
         ({**CRASH, "verdict": Verdict.VOID, "op": 8}, "clone of message 2 could not be judged: the shim gave up on it"),
-        ({"symptom": Symptom.WIPE}, "update 1 of message 1 (40 bytes) departs: disagree, wipe"),
+        ({"symptom": Symptom.PATH}, "update 1 of message 1 (40 bytes) departs: disagree, path"),
+        (
+            {"symptom": Symptom.WIPE, "buffer": Buffer.KEY, "registers": 1 << 34},
+            "update 1 of message 1 (40 bytes) leaves bytes of the key behind, in rdx",
+        ),
+        (
+            {"symptom": Symptom.WIPE, "buffer": Buffer.CTX, "offset": -640},
+            "update 1 of message 1 (40 bytes) leaves bytes of the context behind, 640 bytes below the stack pointer",
+        ),
+        (
+            {"symptom": Symptom.NONDETERMINISM, "buffer": Buffer.OUT, "offset": 3, "registers": 1},
+            CHANGED,
+        ),
     ],
 )  # fmt: skip
 def test_a_departure_is_one_sentence(place: tuple[Batch, int], changes: dict[str, Any], sentence: str) -> None:

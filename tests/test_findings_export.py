@@ -29,7 +29,8 @@ STRUCTURES = """
 #include <stdbool.h>
 struct cipher_testvec {
     const char *key, *iv, *iv_out, *ptext, *ctext;
-    unsigned char wk, klen;
+    unsigned char wk;
+    unsigned short klen;
     unsigned int len;
     bool fips_skip, generates_iv;
     int setkey_error, crypt_error;

@@ -52,7 +52,7 @@ GOLDEN = {
     "cbc_8": ("71704fe9001a88ee", "536217af31045a7d"),
     "ccm": ("ee690ea69b9570ee", "420e60b7e1d5db55"),
     "cfb": ("c28c6450fe05c46c", "85d02f15d304324f"),
-    "cmac": ("5028e245db28f843", "ca380384283c1a39"),
+    "cmac": ("a7f0641f7880f800", "05b5937e7537bf2e"),
     "ctr": ("aec89e407362955b", "73c4c5d756177738"),
     "ctr_8": ("b18b1848dbf146a2", "9c00c006c0339175"),
     "ctr_any_key": ("714bc671c72e5edf", "91b1e527c58b0e55"),
@@ -474,6 +474,31 @@ def test_every_course_of_a_session_is_there(of_mode: MakeManifest) -> None:
     last = (ops["flags"] & Flag.LAST) != 0
     for place in (first & ~last, ~first & ~last, ~first & last):
         assert (empty & place).any()
+
+
+def test_macs_are_cut_in_two_at_every_byte_up_to_four_blocks_and_in_more_with_empty_pieces_everywhere(
+    of_mode: MakeManifest,
+) -> None:
+    cuts: set[tuple[int, int]] = set()
+    empty_at: set[tuple[int, int]] = set()
+    filled = set()
+    for number in range(6):
+        drawn = draw_batch(of_mode("cmac", sessions_per_batch=1024), number)
+        updates = np.flatnonzero(drawn.batch.ops["kind"] == OpKind.UPDATE)
+        order = updates[np.argsort(drawn.owner[updates], kind="stable")]
+        lens = drawn.batch.ops["in_len"][order].astype(int).tolist()
+        counts = np.bincount(drawn.owner[order], minlength=8192).tolist()
+        at = 0
+        for count in counts:
+            pieces, at = lens[at : at + count], at + count
+            if count == 2 and sum(pieces) <= 64:
+                cuts.add((sum(pieces), pieces[0]))
+            if count >= 3:
+                empty_at |= {(count, place) for place, length in enumerate(pieces) if not length}
+                filled |= {length for length in pieces if length in (1, 3, 15, 16, 17)}
+    assert cuts == {(length, cut) for length in range(65) for cut in range(length + 1)}
+    assert empty_at == {(count, place) for count in (3, 4, 5) for place in range(count)}
+    assert filled == {1, 3, 15, 16, 17}
 
 
 def test_rekeying_within_a_session_is_there(of_mode: MakeManifest) -> None:

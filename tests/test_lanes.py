@@ -45,7 +45,10 @@ def registry_for(host: str) -> Registry:
     [
         (
             "x86_64",
-            f"x86_64_native x86_64_asan x86_64_ubsan x86_64_clang_o3 aarch64_clang_o3 {EMULATED} {PORTABLE}",
+            (
+                "x86_64_native x86_64_native_win64 x86_64_asan x86_64_ubsan x86_64_clang_o3 aarch64_clang_o3 "
+                f"{EMULATED} {PORTABLE}"
+            ),
             "x86_64_native aarch64_qemu_max",
         ),
         (
@@ -75,7 +78,8 @@ def test_each_lane_is_built_as_its_name_says() -> None:
         if special and special[2][0] == "o":
             assert lane.opt == f"-{special[2].upper()}", name
     usual = {name for name, lane in builds.items() if lane.usual}
-    assert usual == {"x86_64_native", "aarch64_native", *EMULATED.split(), *PORTABLE.split()}
+    assert usual == {"x86_64_native", "x86_64_native_win64", "aarch64_native", *EMULATED.split(), *PORTABLE.split()}
+    assert builds["x86_64_native_win64"].abi == "win64"
     assert len({lane.build for lane in builds.values()}) == len(builds) - 4  # native and two of qemu share, twice
 
 
@@ -333,3 +337,11 @@ def test_static_qemu_serves_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     lanes = registry_for("x86_64").lanes
     assert runner_command(lane_named(lanes, "aarch64_qemu_max")) == (str(program), "-cpu", "max")
     assert runner_command(lane_named(lanes, "x86_64_native")) == ()
+
+
+def test_only_x86_64_has_another_calling_convention(tmp_path: Path) -> None:
+    text = (data_root() / "ci" / "lanes.toml").read_text()
+    wrong = tmp_path / "lanes.toml"
+    wrong.write_text(text.replace("[aarch64_native]\n", '[aarch64_native]\nabi = "win64"\n'))
+    with pytest.raises(BadInput, match='abi has "win64", which needs arch = "x86_64"'):
+        load_lanes(wrong)

@@ -13,6 +13,7 @@ import pytest
 from planting import CTR, LANES, NATIVE, SAME_EMULATED, Plant, Planted, lay_out
 
 from crosslane.data import data_root
+from crosslane.plan import LARGE_LEN
 
 THREADED = {
     "static_scratch": ("disagree", "answers otherwise while another thread works: byte"),
@@ -45,8 +46,15 @@ def wiping(name: str, leave: str = "") -> Plant:
     return Plant(f"{isa}_wipes{name.removeprefix(isa)}", source="wiping.c", leave=leave, isa=isa, wipes=True)
 
 
+CUT = {
+    "cut_to_16_bits": ("disagree", "output", "MiB 0 of the output differs, and 1 behind it"),
+    "cut_to_20_bits": ("disagree", "output", "MiB 0 of the output differs, and 1 behind it"),
+    "crashes_beyond_1_mib": ("crash", "none", "crashes with SIGABRT"),
+}
 PLANTS = (
     Plant("honest"),
+    Plant("cut_to_32_bits", "cut_to_32_bits"),
+    *(Plant(name, name) for name in CUT),
     wiping("x86_64"),
     wiping("aarch64"),
     *(wiping(name, row[0]) for name, row in LEFT.items()),
@@ -121,6 +129,25 @@ def test_only_a_claim_is_held_to(planted: Planted, lane: str) -> None:
     assert [item.passed for item in silent.judgements if item.check == "secrets_wiped"] == [None]
 
 
+@pytest.mark.parametrize("name", CUT)
+@pytest.mark.parametrize("lane", LANES)
+def test_a_length_that_does_not_fit_is_found_in_a_large_message(planted: Planted, name: str, lane: str) -> None:
+    verdict, symptom, words = CUT[name]
+    cell = planted.run(name, lane, 64, large_len=LARGE_LEN)
+    large = [item for item in cell.findings if item.case_id.startswith("large-")]
+    assert {(item.verdict, item.symptom, item.repeats) for item in large} == {(verdict, symptom, "alone")}
+    assert len(large) == 2  # encrypting and decrypting
+    assert all(words in item.text and "1,048,609 bytes" in item.text for item in large)
+    assert [item.passed for item in cell.judgements if item.check == "large"] == [False]
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_a_large_message_is_answered_as_generic_answers_it(planted: Planted, lane: str) -> None:
+    cell = planted.run("cut_to_32_bits", lane, 64, large_len=LARGE_LEN)  # fits, at this size
+    assert (cell.findings, cell.num_large) == ((), 2)
+    assert [item.passed for item in cell.judgements if item.check == "large"] == [True]
+
+
 def crosslane(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(data_root() / "src")}
     return subprocess.run(
@@ -129,7 +156,7 @@ def crosslane(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["static_scratch", "getter_null"])
+@pytest.mark.parametrize("name", ["static_scratch", "getter_null", "cut_to_20_bits"])
 def test_a_trial_that_departed_is_seen_again_by_its_command(name: str, tmp_path: Path) -> None:
     lay_out(tmp_path / "mine", [plant for plant in PLANTS if plant.name == name])
     cell = f"{CTR}/planted-{name}@{NATIVE}"

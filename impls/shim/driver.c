@@ -13,6 +13,7 @@ void driver_use_leaf(const struct subject_leaf *leaf)
     subject.num_ctx = subject.mode->num_ctx;
     if ((subject.watch & WATCH_REGISTERS) != 0) {
         thunks_install(&subject.leaf);
+        thunks_for_assembly(subject.win64);
         wipe_watch((subject.watch & WATCH_WIPE) != 0);
     }
 }

@@ -11,6 +11,7 @@
 #define OPEN_LEN 168u
 #define OPENED_LEN 24u
 
+#define DIGESTS_LEN 104u
 #define THREADED_LEN (24u + DEPARTURE_LEN)
 
 enum { RUN_STRICT = 1, RUN_INLINE = 2 };
@@ -62,6 +63,7 @@ _Noreturn void shim_end_after_departure(const struct departure *d)
 /* A claim is held to; of what claims nothing there is nothing to say. */
 static void watch_claim(const struct shim_implementation *i)
 {
+    subject.win64 = (int)i->win64;
     if (!i->wipes) {
         subject.watch &= ~(unsigned)WATCH_WIPE;
     } else if (!thunks_available()) {
@@ -267,6 +269,7 @@ static void do_threads(uint64_t len)
     }
     take_batch(first, count, flags, len - sizeof p);
     paths_disarm();
+    thunks_assembly_on(0);
     threads_run(first, count, rounds, &result);
     store_le64(answer, result.num_calls);
     store_le64(answer + 8, result.num_beside);
@@ -288,6 +291,36 @@ static void do_bare(uint64_t len)
     store_le64(answer + 8, bare_run(load_le64(p), load_le64(p + 8), load_le64(p + 16), &cpu_ns));
     store_le64(answer, cpu_ns);
     stream_send(MSG_TIMED, answer, sizeof answer);
+}
+
+static void do_large(uint64_t len)
+{
+    uint8_t p[40], answer[DIGESTS_LEN] = {0};
+    struct large_result result = {.status = SUBJECT_OK};
+    if (!opened || len != sizeof p || stream_read(p, sizeof p) != 0) {
+        shim_fail(opened ? "LARGE has not 40 bytes" : "LARGE came before OPEN");
+    }
+    struct large_request request = {load_le64(p),      load_le64(p + 8),  load_le32(p + 16), load_le32(p + 20),
+                                    load_le32(p + 24), load_le32(p + 28), load_le32(p + 32)};
+    paths_disarm();
+    thunks_assembly_on(0);
+    uint64_t begun = cpu_time_ns();
+    const char *wrong = large_run(&request, &result);
+    if (wrong != NULL) {
+        shim_fail(wrong);
+    }
+    thunks_assembly_on(1);
+    store_le64(answer, cpu_time_ns() - begun);
+    store_le32(answer + 8, (uint32_t)result.status);
+    store_le32(answer + 12, result.iv_len);
+    memcpy(answer + 16, result.iv, result.iv_len);
+    memcpy(answer + 32, result.tag, request.tag_len);
+    store_le64(answer + 96, result.num_digests);
+    stream_send_header(MSG_DIGESTS, sizeof answer + 8 * result.num_digests);
+    if (stream_write(answer, sizeof answer) != 0 || stream_write(result.digests, 8 * result.num_digests) != 0) {
+        _exit(3);
+    }
+    (void)munmap(result.memory, result.memory_len);
 }
 
 int main(void)
@@ -314,6 +347,7 @@ int main(void)
         case MSG_RUN: do_run(len); break;
         case MSG_BARE: do_bare(len); break;
         case MSG_THREADS: do_threads(len); break;
+        case MSG_LARGE: do_large(len); break;
         default: shim_fail("a message is of an unknown kind");
         }
     }

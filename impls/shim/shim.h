@@ -21,8 +21,9 @@
 #define STREAM_HEADER_LEN 16u
 #define DEPARTURE_LEN 32u
 
-enum { MSG_OPEN = 0x01, MSG_RUN = 0x02, MSG_BARE = 0x03, MSG_THREADS = 0x04 };
+enum { MSG_OPEN = 0x01, MSG_RUN = 0x02, MSG_BARE = 0x03, MSG_THREADS = 0x04, MSG_LARGE = 0x05 };
 enum { MSG_HELLO = 0x81, MSG_OPENED = 0x82, MSG_DONE = 0x83, MSG_TIMED = 0x84, MSG_ENDED = 0x85, MSG_THREADED = 0x86 };
+enum { MSG_DIGESTS = 0x87 };
 enum { MSG_ERROR = 0xff };
 enum { WATCH_LAYOUT = 1, WATCH_CANARY = 2, WATCH_REGISTERS = 4, WATCH_CONTEXT = 8, WATCH_PATHS = 16, WATCH_WIPE = 32 };
 enum { EDGE_END = 0, EDGE_START = 1, EDGE_MIDDLE = 2 };
@@ -91,6 +92,8 @@ size_t page_len(void);
 void thunks_install(struct subject_leaf *leaf);
 extern volatile uint64_t thunk_departures; /* registers that a call did not keep, since last cleared */
 int thunks_available(void);
+void thunks_for_assembly(int win64); /* watches assembly functions that C code calls: subject_asm.h */
+void thunks_assembly_on(int on);
 
 /* wipe.c */
 void wipe_watch(int on);
@@ -115,6 +118,7 @@ const char *features_arch(void);
 /* signals.c */
 void signals_init(void);
 void watchdog_start(void);
+void watchdog_allow(uint64_t seconds); /* of CPU time, for one operation */
 
 /* driver.c: the two contracts behind one set of calls */
 struct subject {
@@ -125,6 +129,7 @@ struct subject {
     char cipher[33];
     uint32_t block_len, ways;
     uint32_t num_ctx; /* contexts that the shim places: none for a session, whose library keeps its own */
+    int win64;        /* its assembly functions keep the Windows x64 convention */
     unsigned watch;   /* what OPEN asked for */
     unsigned blind;   /* what cannot be watched here */
 };
@@ -212,6 +217,22 @@ void threads_run(uint64_t first_case, uint64_t num_cases, uint64_t num_rounds, s
 unsigned threads_place(uint64_t *case_index, uint64_t *op);
 uint64_t threads_progress(void);
 int threads_fault(uintptr_t address); /* from the handler: nonzero where the call may go on */
+
+/* large.c */
+struct large_request {
+    uint64_t data_len, seed;
+    uint32_t key_len, iv_len, aad_len, tag_len, decrypting;
+};
+struct large_result {
+    int status; /* of the first operation that was refused */
+    uint32_t iv_len;
+    uint8_t iv[SUBJECT_MAX_BLOCK_LEN], tag[64];
+    uint64_t num_digests;
+    const uint8_t *digests; /* in the memory, which is for the caller to unmap */
+    void *memory;
+    uint64_t memory_len;
+};
+const char *large_run(const struct large_request *r, struct large_result *result); /* NULL, or what is wrong */
 
 /* stream.c */
 int stream_read(void *data, size_t len); /* 0, or -1 at the end of input */

@@ -11,6 +11,7 @@ struct shim_implementation {
     const char *symbol; /* "sm4_generic", as in the names of path records */
     subject_getter_fn *getter;
     const char *paths; /* declared code paths, separated by commas */
+    unsigned win64;    /* whether its assembly functions keep the Windows x64 convention */
     unsigned wipes;    /* whether it claims to leave no secret behind */
 };
 

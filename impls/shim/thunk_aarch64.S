@@ -6,6 +6,7 @@
     .set NUM_SLOTS, 32
     .set DEAD_STACK, 512
     .set WATCHED_STACK, 4096
+    .set FRAME_LEN, 256                 /* two registers in its middle, where a stack pointer somewhat wrong does no harm */
 
     .data
     .balign 64
@@ -114,6 +115,7 @@ thunk_common:
     str x11, [x9]
     ADDRESS x16, noise
     add x16, x16, x11
+    sub sp, sp, #FRAME_LEN
     .altmacro
     .macro LOAD_PAIR first, second
     ldp q\first, q\second, [x16, #16*\first]
@@ -138,7 +140,6 @@ thunk_common:
     b.hi 4f
     ldr x5, [x16, #168]
 4:  ldp x6, x7, [x16, #176]
-    sub sp, sp, #16                     /* room for two registers when the call is back */
     ADDRESS x9, thunk_wipe
     ldr x9, [x9]
     cbnz x9, wipe_before
@@ -154,12 +155,12 @@ called_with_noise:
     ldp x12, x13, [x16, #128]
     ldp x14, x15, [x16, #144]
     blr x17
-    stp x16, x17, [sp]
+    stp x16, x17, [sp, #FRAME_LEN / 2]
     ADDRESS x17, thunk_wipe
     ldr x17, [x17]
     cbnz x17, wipe_after
 left_saved:
-    add sp, sp, #16
+    add sp, sp, #FRAME_LEN
     ADDRESS x17, result_x0
     str x0, [x17]
     ADDRESS x9, noise_turn
@@ -230,7 +231,7 @@ wipe_before:
     stp x1, x2, [x9, #16]
     str x3, [x9, #32]
     sub x9, sp, #WATCHED_STACK
-    mov x11, #(WATCHED_STACK - DEAD_STACK + 16) / 16
+    mov x11, #(WATCHED_STACK - DEAD_STACK) / 16
 6:  str q0, [x9], #16
     subs x11, x11, #1
     b.ne 6b
@@ -247,7 +248,7 @@ wipe_after:
     stp x10, x11, [x16, #80]
     stp x12, x13, [x16, #96]
     stp x14, x15, [x16, #112]
-    ldp x10, x11, [sp]
+    ldp x10, x11, [sp, #FRAME_LEN / 2]
     stp x10, x11, [x16, #128]
     ADDRESS x16, left_vectors
     .macro SAVE_PAIR first, second
@@ -258,7 +259,7 @@ wipe_after:
     SAVE_PAIR %n, %(n+1)
     .set n, n + 2
     .endr
-    add x9, sp, #16
+    add x9, sp, #FRAME_LEN
     ADDRESS x16, saved
     ldr x10, [x16, #96]
     cmp x9, x10

@@ -1,6 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Puts the thunks of thunk_<arch>.S into a leaf's slots. */
 #include "shim.h"
+#include "subject_asm.h"
+
+struct subject_asm_watch subject_asm_watch;
+static subject_asm_fn *asm_thunk;
+
+#if defined(__x86_64__)
+subject_asm_fn thunk_asm_system, thunk_asm_win64;
+#endif
+
+void thunks_for_assembly(int win64)
+{
+#if defined(__x86_64__)
+    asm_thunk = win64 ? thunk_asm_win64 : thunk_asm_system;
+#else
+    (void)win64;
+#endif
+    thunks_assembly_on(1);
+}
+
+void thunks_assembly_on(int on)
+{
+    subject_asm_watch.thunk = on ? asm_thunk : NULL;
+}
 
 #if defined(__x86_64__) || defined(__aarch64__)
 

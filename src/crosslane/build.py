@@ -59,7 +59,7 @@ class ShimProgram:
 
 def trust_groups(registry: Registry, lane: Lane) -> list[tuple[Implementation, ...]]:
     """Return the implementations of a lane's architecture by program: ours together, third-party ones alone."""
-    fitting = [item for item in registry.implementations if item.isa in ("any", lane.arch)]
+    fitting = [item for item in registry.implementations if lane.takes(item)]
     own = tuple(item for item in fitting if item.origin == "own")
     return [*([own] if own else []), *((item,) for item in fitting if item.origin != "own")]
 

@@ -62,6 +62,8 @@ _PROTECTOR = "-fstack-protector-strong"
 _LTO = "-flto"
 # One object of machine code from files of which the compiler saw all: what linked it in could not keep its names apart.
 _LTO_JOIN = {"gcc": (_LTO, "-flinker-output=nolto-rel", "-fno-pie"), "clang": (_LTO, "-Wl,--build-id=none")}
+# The convention of the assembly in an implementation (impls/shim/subject_asm.h).
+_ABI_FLAGS = {"system": (), "win64": ("-DSUBJECT_WIN64",)}
 _OWN_WARNINGS = (
     "-Wall",
     "-Wextra",
@@ -226,7 +228,7 @@ def plan_shim(
     common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
     units = [*_shim_units(shop, shim, lane, common), *_mode_units(shop, registry, lane)]
     units += [_implementation_unit(shop, item, shim, lane) for item in implementations]
-    text = tables_text(implementations, registry.modes)
+    text = tables_text(implementations, registry.modes, win64=lane.abi == "win64")
     units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
     drivers = [item.driver for item in implementations]
     subject = implementations[0].folder if len(implementations) == 1 else shim
@@ -284,7 +286,7 @@ def plan_planted(registry: Registry, lane: Lane, plants: Sequence[Plant], toolch
     units += [_implementation_unit(shop, drivers[plant.driver], shim, lane, plant) for plant in inside]
     units += [_planted_mode_unit(shop, registry, lane, plant) for plant in plants if plant.in_mode]
     changed = [replace(drivers[plant.driver], symbol=plant.symbol) for plant in inside]
-    text = tables_text([*honest.values(), *changed], registry.modes, plants=plants)
+    text = tables_text([*honest.values(), *changed], registry.modes, plants=plants, win64=lane.abi == "win64")
     units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
     link = (_SHIM_LINK[lane.sanitizer], ())
     return shop.program("shim", units=units, subject=shim, contains=["planted faults"], link=link)
@@ -343,7 +345,7 @@ def _tested_flags(lane: Lane) -> tuple[str, ...]:
     """What is built into the code under test and not into the shim beside it."""
     protector, lto = (_PROTECTOR,) if lane.protector else (), (_LTO,) if lane.lto else ()
     warnings = _NO_FLOW_WARNINGS if (lane.compiler, lane.opt) == ("gcc", "-O0") else ()
-    return (*_SANITIZER_FLAGS[lane.sanitizer], *protector, *lto, *warnings)
+    return (*_SANITIZER_FLAGS[lane.sanitizer], *protector, *lto, *warnings, *_ABI_FLAGS[lane.abi])
 
 
 def _mode_units(shop: _Workshop, registry: Registry, lane: Lane) -> list[Unit]:

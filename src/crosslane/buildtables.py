@@ -16,11 +16,13 @@ def tables_text(
     modes: Sequence[Mode],
     sessions: Sequence[str] = (),
     plants: Sequence[Plant] = (),
+    *,
+    win64: bool = False,
 ) -> str:
     """Return the C source that defines what ``shim_tables.h`` declares.
 
     ``sessions`` are symbols of adapters. ``plants`` in modes are modes of their own; those in implementations come
-    among ``implementations``.
+    among ``implementations``. ``win64``: the implementations' assembly was built for the Windows x64 convention.
     """
     lines = ['#include "shim_tables.h"', ""]
     lines += [f"extern subject_getter_fn {item.symbol};" for item in implementations]
@@ -30,8 +32,8 @@ def tables_text(
     lines += ["", "const struct shim_implementation shim_implementations[] = {"]
     for item in implementations:
         words = ", ".join(f'"{word}"' for word in (item.driver, item.cipher, item.symbol))
-        lines.append(f'    {{{words}, {item.symbol}, "{",".join(item.paths)}", {int(item.wipes)}}},')
-    lines += ["    {NULL, NULL, NULL, NULL, NULL, 0},", "};", ""]
+        lines.append(f'    {{{words}, {item.symbol}, "{",".join(item.paths)}", {int(win64)}, {int(item.wipes)}}},')
+    lines += ["    {NULL, NULL, NULL, NULL, NULL, 0, 0},", "};", ""]
     lines += ["const struct shim_mode shim_modes[] = {"]
     lines += [f'    {{"{mode.name}", &subject_mode_{mode.name}}},' for mode in modes]
     lines += [f'    {{"{plant.name}", &{plant.symbol}}},' for plant in plants if plant.in_mode]

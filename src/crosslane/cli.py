@@ -23,7 +23,7 @@ from crosslane.findings.cli import findings_command, findings_option
 from crosslane.importers.cli import corpora_command
 from crosslane.lanes import lanes_for_host
 from crosslane.model import Registry
-from crosslane.plan import DEFAULT_SEED, Counts, Selection
+from crosslane.plan import BEYOND_4_GIB, DEFAULT_SEED, LARGE_LEN, Counts, Selection
 from crosslane.planted.cli import selftest_command
 from crosslane.registry import cells, load_registry
 
@@ -182,6 +182,7 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
 @_without_option
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results there.")
 @findings_option
+@click.option("--large", is_flag=True, help="Make each large message longer than 4 GiB: a minute a cell and more.")
 @click.option("--no-findings", is_flag=True, help="Only report what departs: shrink and keep nothing.")
 @click.option(
     "--prove/--no-prove",
@@ -199,6 +200,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
     vectors: str,
     without: tuple[str, ...],
     json_file: Path | None,
+    large: bool,
     folder: Path,
     no_findings: bool,
     prove: bool | None,
@@ -222,6 +224,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
         num_workers=jobs,
         findings=None if no_findings else folder,
         prove=prove if prove is not None else not (patterns or lanes or count is not None),
+        large_len=BEYOND_4_GIB if large else LARGE_LEN,
     )
     sys.exit(run_job(job, console, json_file, tuple(str(folder) for folder in impls)))
 

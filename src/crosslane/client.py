@@ -15,18 +15,21 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+import numpy as np
+
 from crosslane import messages
 from crosslane.errors import HarnessFault
 from crosslane.messages import Kind, RunFlag
-from crosslane.wire import Watch
+from crosslane.wire import CASE_RESULT, Verdict, Watch
 
-__all__ = ["Opening", "SharedMemory", "Shim", "ShimDied", "SubjectEnded"]
+__all__ = ["Opening", "SharedMemory", "Shim", "ShimDied", "SubjectEnded", "ended_without_a_word"]
 
 HELLO_TIMEOUT_S = 30.0
 STALL_TIMEOUT_S = 60.0
 """Wall time without any operation ending after which a shim counts as hung; its own watchdog counts CPU time."""
 
-_MAY_END = (Kind.OPENED, Kind.THREADED)
+_MAY_END = (Kind.OPENED, Kind.THREADED, Kind.DIGESTS)
+_LARGE_S_PER_MIB = 2.0
 _MAX_SAID_LEN = 1 << 16
 _F_ADD_SEALS = 1033
 _F_SEAL_SHRINK = 0x0002
@@ -50,6 +53,14 @@ class SubjectEnded(Exception):
     def __init__(self, ended: messages.Ended) -> None:
         super().__init__(f"the subject ended: {ended.record}")
         self.ended = ended
+
+
+def ended_without_a_word(died: ShimDied) -> SubjectEnded:
+    """A death in a request that is no batch, as the subject's: nothing else runs then."""
+    record = np.zeros((), CASE_RESULT)
+    record["verdict"] = Verdict.HANG if died.stalled else Verdict.CRASH
+    record["signal"] = max(0, -died.returncode)
+    return SubjectEnded(messages.Ended(0, record))
 
 
 class SharedMemory:
@@ -177,6 +188,12 @@ class Shim:
         """
         self._send(messages.encode_threads(first_case, num_cases, num_rounds, batch))
         return messages.decode_threaded(self._receive(Kind.THREADED, STALL_TIMEOUT_S))
+
+    def large(self, request: messages.LargeRequest) -> messages.Digests:
+        """Run one message that the shim makes itself; raises SubjectEnded and ShimDied as ``threads`` does."""
+        self._send(messages.encode_large(request))
+        timeout_s = STALL_TIMEOUT_S + _LARGE_S_PER_MIB * (request.data_len >> 20)
+        return messages.decode_digests(self._receive(Kind.DIGESTS, timeout_s))
 
     def close(self) -> None:
         """End the process in an orderly way."""

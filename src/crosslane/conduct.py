@@ -17,6 +17,7 @@ from crosslane.desk import Desk, Notify, confirm_departure, open_desk, result_of
 from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor
 from crosslane.known import judge_in_python, run_chains, run_vectors
+from crosslane.large import run_large
 from crosslane.manifest import CaseId, Manifest
 from crosslane.plan import AlgorithmPlan
 from crosslane.promises import kept
@@ -47,6 +48,7 @@ def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmRe
         notes += run_vectors(plan, desks, oracle, memory, notify)
         notes += run_chains(plan, desks, memory, notify)
         samples, trial = _run_batches(plan, desks, (oracle, blocks), memory, notify)
+        run_large(plan, desks, oracle)
         if trial is not None:
             run_threads(desks, trial, plan.manifest.digest, memory)
         judge_in_python(plan, desks, samples)

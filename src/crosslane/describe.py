@@ -12,7 +12,22 @@ from crosslane.wire import Batch, Buffer, Edge, Flag, OpKind, Status, Symptom, V
 
 __all__ = ["departure_text", "register_names", "session_lines", "signal_name"]
 
-_X86_REGISTERS = ("rbx", "rbp", "r12", "r13", "r14", "r15", "rsp", "DF", "MXCSR", "x87 control word", "x87 stack")
+_X86_REGISTERS = (
+    "rbx",
+    "rbp",
+    "r12",
+    "r13",
+    "r14",
+    "r15",
+    "rsp",
+    "DF",
+    "MXCSR",
+    "x87 control word",
+    "x87 stack",
+    "rdi",
+    "rsi",
+    *(f"xmm{i}" for i in range(6, 16)),
+)
 _ARM_REGISTERS = (*(f"x{i}" for i in range(19, 30)), *(f"d{i}" for i in range(8, 16)), "sp", "FPCR")
 _BUFFERS = {
     Buffer.KEY: "the key", Buffer.IV_IN: "the iv given to setiv", Buffer.IN: "the input", Buffer.OUT: "the output",

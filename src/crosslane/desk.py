@@ -51,6 +51,7 @@ class Desk:
     num_departed: int = 0
     num_sampled: int = 0
     num_threaded: int = 0
+    num_large: int = 0
     hangs: bool = False
     judged_by: dict[str, int] = field(default_factory=dict)
     covered: dict[str, int] = field(default_factory=dict)
@@ -209,6 +210,7 @@ def result_of(desk: Desk) -> CellResult:
         num_departed=desk.num_departed,
         num_sampled=desk.num_sampled,
         num_threaded=desk.num_threaded,
+        num_large=desk.num_large,
         wipes=desk.plan.wipes,
         judged_by=desk.judged_by,
         findings=tuple(desk.findings.values()),

@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass, replace
 
 from crosslane import wire
-from crosslane.client import Opening, SharedMemory, Shim, ShimDied
+from crosslane.client import Opening, SharedMemory, Shim, ShimDied, SubjectEnded, ended_without_a_word
 from crosslane.errors import HarnessFault
-from crosslane.messages import Done, Reason, RunFlag, Threaded
+from crosslane.messages import Digests, Done, LargeRequest, Reason, RunFlag, Threaded
 from crosslane.wire import Batch, Results, Verdict, Watch
 
 __all__ = ["BLOCK_MODE", "Executor", "Station", "execute_alone", "execute_unless_declined"]
@@ -207,7 +207,7 @@ class Executor:
     def threads(self, batch: Batch, num_rounds: int) -> Threaded:
         """Run all of the batch that lies in the shared memory in two threads at once; ends the process.
 
-        Raises SubjectEnded where the subject crashes or hangs, HarnessFault where the process dies without a word.
+        Raises SubjectEnded where the subject crashes, hangs or ends the process.
         """
         shim = self.open()
         inline = None if shim.mapped else self._batch_memory.view[: wire.batch_len(batch)]
@@ -215,9 +215,20 @@ class Executor:
             return shim.threads(0, len(batch), num_rounds, inline)
         except ShimDied as died:
             self._shim = None
-            raise HarnessFault(f"the shim of {self.station.symbol} ended beside a second thread: {died}") from died
+            raise ended_without_a_word(died) from died
         finally:
             self.close()
+
+    def large(self, request: LargeRequest) -> Digests:
+        """Run one message that the shim makes itself; raises SubjectEnded as ``threads`` does."""
+        try:
+            return self.open().large(request)
+        except ShimDied as died:
+            self._shim = None
+            raise ended_without_a_word(died) from died
+        except SubjectEnded:
+            self._shim = None
+            raise
 
     def bare(self, num_messages: int, message_len: int, messages_per_key: int) -> int:
         """CPU time in ns of the same calls without the suite; does not count towards ``cpu_ns``."""

@@ -19,7 +19,7 @@ from crosslane.findings.keep import KeptRun
 from crosslane.findings.run import Findings, status_with, with_faults
 from crosslane.isa import host_arch
 from crosslane.model import Registry
-from crosslane.plan import Counts, RunPlan, Selection, make_plans, selected_cells
+from crosslane.plan import LARGE_LEN, Counts, RunPlan, Selection, make_plans, selected_cells
 from crosslane.planted.prove import prove
 from crosslane.planted.spots import spots_of
 from crosslane.plants import load_plants
@@ -41,6 +41,7 @@ class Job:
 
     Without ``imported`` only the vectors of ``corpora`` are judged by. ``findings`` is the folder that departures are
     kept in, shrunk; without it they are only reported. ``prove``: the planted faults of the cells must be caught.
+    ``large_len`` are the bytes of each algorithm's large message.
     """
 
     registry: Registry
@@ -52,6 +53,7 @@ class Job:
     num_workers: int | None = None
     findings: Path | None = None
     prove: bool = False
+    large_len: int = LARGE_LEN
 
 
 def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str, ...]) -> int:
@@ -67,6 +69,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
         counts=job.counts,
         vectors=vectors,
         require_sandbox=job.require_sandbox,
+        large_len=job.large_len,
         progress=lambda text: console.print(f"building: {text}", style="dim", markup=False, highlight=False),
     )
     campaign.keep_manifests(plans.algorithms)

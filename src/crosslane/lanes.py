@@ -32,6 +32,7 @@ _FIELDS = {
     "hides": Field(kind="str", many=True),
     "gate": Field(kind="bool"),
     "full": Field(kind="str", many=True, allowed=ARCHES),
+    "abi": Field(kind="str", allowed=("system", "win64"), optional=True),
 }
 _DEFAULTS: dict[str, Any] = {"compiler": "gcc", "lto": False, "protector": False, "floor": ""}
 
@@ -60,6 +61,8 @@ def _read_lane(path: Path, name: str, table: Any, host: str) -> Lane:
     if runner == "qemu" and not cpu:
         raise BadInput(f'{place}cpu is empty; a qemu lane needs a CPU model, for example cpu = "max"')
     _check_build(place, values)
+    if values.get("abi") == "win64" and arch != "x86_64":
+        raise BadInput(f'{place}abi has "win64", which needs arch = "x86_64"; remove it or correct the arch')
     for feature in values["hides"]:
         if feature not in FEATURES.get(arch, ()):
             allowed = ", ".join(FEATURES.get(arch, ())) or "none"

@@ -18,14 +18,17 @@ from crosslane.wire import CASE_RESULT, NUM_CLASSES, Watch
 __all__ = [
     "HEADER_LEN",
     "PROTOCOL_VERSION",
+    "Digests",
     "Done",
     "Ended",
     "Hello",
     "Kind",
+    "LargeRequest",
     "Opened",
     "Reason",
     "RunFlag",
     "Threaded",
+    "decode_digests",
     "decode_done",
     "decode_ended",
     "decode_header",
@@ -34,6 +37,7 @@ __all__ = [
     "decode_threaded",
     "decode_timed",
     "encode_bare",
+    "encode_large",
     "encode_message",
     "encode_open",
     "encode_run",
@@ -53,12 +57,14 @@ class Kind(IntEnum):
     RUN = 0x02
     BARE = 0x03
     THREADS = 0x04
+    LARGE = 0x05
     HELLO = 0x81
     OPENED = 0x82
     DONE = 0x83
     TIMED = 0x84
     ENDED = 0x85
     THREADED = 0x86
+    DIGESTS = 0x87
     ERROR = 0xFF
 
 
@@ -83,6 +89,8 @@ _BARE = struct.Struct("<QQQQ")
 _DONE = struct.Struct("<QIIQQ")
 _THREADS = struct.Struct("<QQQQ")
 _THREADED = struct.Struct("<QQQ")
+_LARGE = struct.Struct("<QQ6I")
+_DIGESTS = struct.Struct("<QII16s64sQ")
 _NO_CASE = (1 << 64) - 1
 _OPENED = struct.Struct("<IIIIQ")
 _PATH_NAME_LEN = 32
@@ -155,6 +163,29 @@ class Threaded:
     departed: Ended | None
 
 
+@dataclass(frozen=True)
+class LargeRequest:
+    """LARGE: one message whose inputs the shim makes of ``seed``; lengths in bytes."""
+
+    data_len: int
+    seed: int
+    key_len: int
+    iv_len: int
+    aad_len: int
+    tag_len: int
+    decrypting: bool
+
+
+@dataclass(frozen=True)
+class Digests:
+    """Answer to LARGE: the status of the first operation refused, else OK, iv and tag, a digest a MiB of output."""
+
+    status: int
+    iv: bytes
+    tag: bytes
+    digests: tuple[int, ...]
+
+
 def encode_message(kind: Kind, payload: bytes = b"") -> bytes:
     """A message: header and payload."""
     return _HEADER.pack(MAGIC, PROTOCOL_VERSION, kind, len(payload)) + payload
@@ -219,6 +250,11 @@ def encode_threads(first_case: int, num_cases: int, num_rounds: int, batch: byte
     flags = RunFlag(0) if batch is None else RunFlag.INLINE
     payload = _THREADS.pack(first_case, num_cases, num_rounds, int(flags))
     return encode_message(Kind.THREADS, payload + bytes(batch or b""))
+
+
+def encode_large(request: LargeRequest) -> bytes:
+    """LARGE."""
+    return encode_message(Kind.LARGE, _LARGE.pack(*vars(request).values(), 0))
 
 
 _HELLO_TYPES: Mapping[str, type] = {
@@ -307,3 +343,14 @@ def decode_threaded(payload: bytes) -> Threaded:
     num_calls, num_beside, case = _THREADED.unpack_from(payload)
     departed = None if case == _NO_CASE else Ended(case, _record(payload[_THREADED.size :]))
     return Threaded(num_calls, num_beside, departed)
+
+
+def decode_digests(payload: bytes) -> Digests:
+    """Read DIGESTS."""
+    num = (len(payload) - _DIGESTS.size) // 8
+    if len(payload) < _DIGESTS.size or len(payload) != _DIGESTS.size + 8 * num:
+        raise HarnessFault(f"DIGESTS has {len(payload)} bytes, not {_DIGESTS.size} and whole digests")
+    _, status, iv_len, iv, tag, said = _DIGESTS.unpack_from(payload)
+    if said != num or iv_len > len(iv):
+        raise HarnessFault(f"DIGESTS says {said} digests and {iv_len} bytes of iv, but has {num} and at most {len(iv)}")
+    return Digests(status, iv[:iv_len], tag, struct.unpack_from(f"<{num}Q", payload, _DIGESTS.size))

@@ -102,6 +102,11 @@ class Implementation:
     wipes: bool = False
 
     @property
+    def has_assembly(self) -> bool:
+        """Whether a source of it is assembly, which is built for each calling convention."""
+        return any(source.suffix == ".S" for source in self.sources)
+
+    @property
     def is_generic(self) -> bool:
         """Whether this is the implementation that all others of the cipher are judged against."""
         return self.folder.name == "generic" and self.origin == "own"
@@ -174,7 +179,8 @@ class Lane:
     ``sanitizer`` what gcc builds into the code under test: ``none``, ``address`` or ``undefined``. ``lto``: the
     sources of each subject, and the modes, are optimised across files at link time. ``protector``: the code under test
     has stack protectors. ``floor`` is the instruction set that portable code may use (``x86-64-v3``; empty: the
-    architecture's first).
+    architecture's first). ``abi`` is the calling convention of assembly: the
+    ``system``'s, or ``win64`` for the Windows x64 one.
     """
 
     name: str
@@ -192,6 +198,13 @@ class Lane:
     lto: bool = False
     protector: bool = False
     floor: str = ""
+    abi: Literal["system", "win64"] = "system"
+
+    def takes(self, item: Implementation) -> bool:
+        """Whether the lane has cells for an implementation: of its architecture, and where it is about a calling
+        convention, with assembly that can keep it.
+        """
+        return item.isa in ("any", self.arch) and (self.abi == "system" or item.has_assembly)
 
     @property
     def sanitized(self) -> bool:
@@ -201,12 +214,12 @@ class Lane:
     @property
     def build(self) -> tuple[str | bool, ...]:
         """All that decides its programs: lanes that are equal in this share them."""
-        return (self.arch, self.compiler, self.opt, self.sanitizer, self.lto, self.protector, self.floor)
+        return (self.arch, self.compiler, self.opt, self.sanitizer, self.lto, self.protector, self.floor, self.abi)
 
     @property
     def usual(self) -> bool:
         """Whether it is built as most users build: gcc -O2 and nothing more."""
-        return self.build == (self.arch, "gcc", "-O2", "none", False, False, "")
+        return self.build == (self.arch, "gcc", "-O2", "none", False, False, "", self.abi)
 
 
 @dataclass(frozen=True, order=True)

@@ -24,7 +24,9 @@ from crosslane.registry import cells, cipher_named, implementation_named, mode_n
 from crosslane.stations import Stations, programs_for
 
 __all__ = [
+    "BEYOND_4_GIB",
     "DEFAULT_SEED",
+    "LARGE_LEN",
     "AlgorithmPlan",
     "CellPlan",
     "Counts",
@@ -38,6 +40,9 @@ __all__ = [
 ]
 
 DEFAULT_SEED = "every implementation agrees with the generic one"
+LARGE_LEN = (1 << 20) + 33
+"""Bytes of the gate's large message, whose digests are compared."""
+BEYOND_4_GIB = (1 << 32) + 4096 + 33
 
 
 @dataclass(frozen=True)
@@ -97,7 +102,7 @@ class AlgorithmPlan:
 
     ``name`` is the algorithm, and the provider where the manifest keeps to a provider's domain; such a plan is
     ``bounded``: vectors beyond the manifest are not run. ``quorum`` are the libraries that can be asked about a
-    departure, ``without`` those that were left out.
+    departure, ``without`` those that were left out. ``large_len`` are the bytes of its large message, 0 for none.
     """
 
     name: str
@@ -112,6 +117,7 @@ class AlgorithmPlan:
     vectors: tuple[VectorFile, ...]
     bounded: bool = False
     quorum: tuple[Member, ...] = ()
+    large_len: int = LARGE_LEN
 
     @property
     def total(self) -> int:
@@ -195,6 +201,7 @@ def make_plans(
     counts: Counts | None = None,
     vectors: Sequence[VectorFile] = (),
     require_sandbox: bool = False,
+    large_len: int = LARGE_LEN,
     progress: Callable[[str], None] | None = None,
 ) -> RunPlan:
     """Decide everything and build what is missing; raises BadInput, MissingTool or HarnessFault."""
@@ -204,9 +211,9 @@ def make_plans(
     oracle_lane = native_lane(registry)
     programs = programs_for(registry, [*lanes, *([oracle_lane] if oracle_lane not in lanes else [])], progress)
     load_oracles(registry.root, selection.without)  # a missing library is said before anything runs
-    stations = Stations(registry, programs, require_sandbox=require_sandbox)
+    stations = Stations(registry, programs, require_sandbox=require_sandbox, large_len=large_len)
     by_name = {lane.name: lane for lane in lanes}
-    planner = _Planner(registry, stations, oracle_lane, by_name, seed, counts or Counts(), selection.without)
+    planner = _Planner(registry, stations, oracle_lane, by_name, seed, counts or Counts(), selection.without, large_len)
     plans = [
         plan
         for algorithm in sorted({cell.algorithm for cell in chosen})
@@ -230,6 +237,7 @@ class _Planner:
     seed: str
     counts: Counts
     without: tuple[str, ...]
+    large_len: int
 
     def plans(
         self, algorithm: Algorithm, chosen: Sequence[Cell], vectors: tuple[VectorFile, ...]
@@ -270,6 +278,7 @@ class _Planner:
             vectors=vectors,
             bounded=domain is not None,
             quorum=tuple(self._members(algorithm, manifest)),
+            large_len=self.large_len,
         )
 
     def _members(self, algorithm: Algorithm, manifest: Manifest) -> Iterable[Member]:

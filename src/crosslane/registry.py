@@ -203,7 +203,7 @@ def cells(registry: Registry, host: str | None = None) -> tuple[Cell, ...]:
         for mode in registry.modes
         if block_lens[item.cipher] in mode.block_lens
         for lane in lanes
-        if item.isa in ("any", lane.arch)
+        if lane.takes(item)
     ) + tuple(
         Cell(algorithm=Algorithm(mode=domain.mode, cipher=domain.cipher), driver=provider.name, lane=lane.name)
         for provider in registry.providers

@@ -11,13 +11,15 @@ from pathlib import Path
 import numpy as np
 
 from crosslane.buildcache import cache_folder
+from crosslane.client import SharedMemory
 from crosslane.compare import compare
 from crosslane.data import read_files
 from crosslane.describe import departure_text, session_lines
 from crosslane.desk import GETTER
 from crosslane.errors import BadInput
-from crosslane.execute import Station, execute_alone, execute_unless_declined
+from crosslane.execute import Executor, Station, execute_alone, execute_unless_declined
 from crosslane.generate import select_cases
+from crosslane.large import LARGE, LargeId, read_large, see_large
 from crosslane.manifest import CaseId, Manifest, parse_manifest
 from crosslane.model import Registry
 from crosslane.names import parse_algorithm
@@ -110,6 +112,9 @@ def replay_trial(
 ) -> Iterator[Replay]:
     """A trial as a whole, in each selected cell; one of cases in those of its algorithm alone."""
     patterns, case_id, manifest = selection.patterns, None, None
+    if name.startswith(f"{LARGE}-"):
+        yield from _replay_large(registry, read_large(name), selection, results_file, require_sandbox=require_sandbox)
+        return
     if name != GETTER:
         case_id = read_trial(name)
         manifest = find_manifest(registry, case_id.digest, results_file)
@@ -122,6 +127,25 @@ def replay_trial(
             batch = finished_batch(manifest, case_id.batch, _asking(plan.oracle), _asking(plan.blocks))
             trial = trial_batch(batch, case_id.batch)
             yield from (_answer(cell, see_threads(cell.station, trial, cell.arch, NUM_REPLAYS)) for cell in plan.cells)
+
+
+def _replay_large(
+    registry: Registry, trial: LargeId, selection: Selection, results_file: Path | None, *, require_sandbox: bool
+) -> Iterator[Replay]:
+    """A large message, in each selected cell of its algorithm."""
+    manifest = find_manifest(registry, trial.digest, results_file)
+    selection = Selection(selection.patterns or (f"{parse_algorithm(manifest.algorithm)}/*",), selection.lanes)
+    request = trial.request(manifest)
+    plans = make_plans(registry, selection, counts=Counts(), require_sandbox=require_sandbox, large_len=trial.data_len)
+    memory = SharedMemory("crosslane-batch", 4096, sealed=True)
+    for plan in plans.algorithms:
+        if str(plan.algorithm) != manifest.algorithm:
+            continue
+        oracle = Executor(plan.oracle, memory, watch=Watch(0))
+        expected = oracle.large(request)
+        oracle.release()
+        yield from (_answer(cell, [see_large(cell.station, request, expected)]) for cell in plan.cells)
+    memory.close()
 
 
 def _answer(cell: CellPlan, seen: list[str]) -> Replay:

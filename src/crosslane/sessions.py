@@ -139,7 +139,13 @@ def _steered_messages(manifest: Manifest, number: int, draws: Draws) -> Messages
     if manifest.split != "none" and manifest.empty:
         num_pieces[(length == 0) & (take_bits(words[1], 14, 1) == 0)] = 0
     num_pieces[missing] = 0
+    lengths, cuts = steer.two_pieces(manifest)
+    walking = _walks_cuts(manifest) and len(cuts) > 0
+    cut = np.flatnonzero(families["splits"] & (np.arange(count) % 4 == 0) & walking)
+    walked = (np.arange(len(cut)) + number * len(cut)) % max(len(cuts), 1)
+    length[cut], num_pieces[cut] = lengths[walked], 2
     pieces = steer.steer_pieces(manifest, length, num_pieces, words[2:7])
+    pieces[cut, 0], pieces[cut, 1] = cuts[walked], length[cut] - cuts[walked]
     bad_key = refusals & ~first & (take_bits(words[1], 16, 1) == 0) & ("key" in manifest.refusals)
     bad_iv = refusals & ~bad_key & (take_bits(words[1], 27, 3) == 0) & ("iv" in manifest.refusals)
     interleaved = np.repeat(
@@ -163,6 +169,11 @@ def _steered_messages(manifest: Manifest, number: int, draws: Draws) -> Messages
         announced=_draw_announced(manifest, refusals & ~bad_iv, words[1]),
         overlap=_draw_overlaps(manifest, pieces, refusals & ~bad_iv, words[1]),
     )
+
+
+def _walks_cuts(manifest: Manifest) -> bool:
+    """Whether short messages are cut in every way: those of MACs, which hold back the last block."""
+    return manifest.is_mac and manifest.split == "byte"
 
 
 def _draw_announced(manifest: Manifest, selected: Mask, words: U64) -> Ints:

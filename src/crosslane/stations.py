@@ -20,6 +20,7 @@ __all__ = ["Stations", "memory_limit", "programs_for"]
 MEMORY_LIMIT = 4 << 30
 NARROW_MEMORY_LIMIT = 9 << 30
 CPU_LIMIT_S = 900
+_LARGE_BYTES_PER_S = 1 << 20
 _ARM_FEATURES_FROM = 32
 """The bit of subject.h with which the AArch64 features begin; those of x86-64 begin with 0."""
 
@@ -57,8 +58,14 @@ def _hide_bits(lane: Lane) -> int:
 class Stations:
     """Makes stations of implementations and providers in lanes, built on the way."""
 
-    def __init__(self, registry: Registry, programs: Mapping[tuple[str, str], Path], *, require_sandbox: bool) -> None:
-        """Build the launcher and ask what the host grants; with ``require_sandbox`` raises HarnessFault for less."""
+    def __init__(
+        self, registry: Registry, programs: Mapping[tuple[str, str], Path], *, require_sandbox: bool, large_len: int = 0
+    ) -> None:
+        """Build the launcher and ask what the host grants; with ``require_sandbox`` raises HarnessFault for less.
+
+        ``large_len`` are the bytes of the longest message, for which the limits leave room.
+        """
+        self._large_len = large_len
         self._registry = registry
         self._programs = programs
         self._launcher = build_launcher(registry.root)
@@ -86,15 +93,15 @@ class Stations:
         return Station(self._command(lane, program, dynamic=True), provider.name, mode, cipher)
 
     def _command(self, lane: Lane, program: Path, *, dynamic: bool) -> tuple[str, ...]:
-        runner = runner_command(lane)
+        runner, limit = runner_command(lane), memory_limit(lane)
         reads = [program, *(sandbox.system_read_paths() if runner or dynamic or lane.sanitized else ())]
         reads += sandbox.sanitizer_read_paths() if lane.sanitized else ()
         return tuple(
             sandbox.launcher_argv(
                 self._launcher,
                 [*runner, str(program)],
-                memory_limit=memory_limit(lane),
-                cpu_limit_s=CPU_LIMIT_S,
+                memory_limit=None if limit is None else limit + self._large_len,
+                cpu_limit_s=CPU_LIMIT_S + self._large_len // _LARGE_BYTES_PER_S,
                 read_paths=reads,
                 require=self._require,
             )

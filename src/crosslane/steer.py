@@ -35,6 +35,7 @@ __all__ = [
     "steer_tweaks",
     "steer_units",
     "steer_weak",
+    "two_pieces",
 ]
 
 Ints = NDArray[np.int64]
@@ -287,6 +288,14 @@ def steer_overlaps(words: U64, lengths: Ints) -> Ints:
     most = lengths - 1
     distance = np.where(take_bits(words, 0, 2) == 0, most, np.minimum(1 + take_bits(words, 2, 4), most))
     return np.where(take_bits(words, 6, 1) == 0, distance, -distance)
+
+
+@lru_cache(maxsize=64)
+def two_pieces(manifest: Manifest) -> tuple[Ints, Ints]:
+    """Every way to cut a message of up to four blocks into two calls: its length and the first piece's, in bytes."""
+    pairs = [(n, cut) for n in length_grid(manifest).tolist() if n <= 4 * manifest.block_len for cut in range(n + 1)]
+    lengths, cuts = np.array(pairs, np.int64).reshape(-1, 2).T
+    return lengths, cuts
 
 
 def steer_pieces(manifest: Manifest, lengths: Ints, num_pieces: Ints, words: U64) -> Ints:

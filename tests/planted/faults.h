@@ -101,6 +101,29 @@ PLANT(static_pointer)
     }
 }
 
+/* Lengths kept where they do not fit: what is beyond is not processed. */
+PLANT(cut_to_16_bits)
+{
+    c->len = c->stage == BEFORE_CTR ? c->len & 0xffffu : c->len;
+}
+
+PLANT(cut_to_20_bits)
+{
+    c->len = c->stage == BEFORE_CTR ? c->len & 0xfffffu : c->len;
+}
+
+PLANT(cut_to_32_bits)
+{
+    c->len = c->stage == BEFORE_CTR ? c->len & 0xffffffffu : c->len;
+}
+
+PLANT(crashes_beyond_1_mib)
+{
+    if (BEFORE_DATA && c->len > 1 << 20) {
+        abort();
+    }
+}
+
 /* ---- ends the process, or never returns ---- */
 
 PLANT(null_deref)

@@ -39,7 +39,7 @@ __attribute__((used)) static void planted_ctr(const void *ctx, uint8_t *dst, con
     SUBJECT_PATH("ctr");
     memcpy(c.iv_before, iv, 16);
     FAULT(&c);
-    sm4_ctr(ctx, dst, src, len, iv);
+    sm4_ctr(ctx, dst, src, c.len, iv);
     if (stale != 0 && len > 0) {
         dst[0] ^= 0x80;
     }

@@ -184,20 +184,17 @@ static void ghash(const uint8_t *h, uint8_t *y, const uint8_t *src, size_t num_b
 {
     SUBJECT_PATH("all");
     for (size_t at = 0; at < num_blocks; at++) {
-        uint8_t v[16], z[16] = {0};
+        uint64_t high = load_be64(h), low = load_be64(h + 8), z[2] = {0, 0};
         add(y, y, src + 16 * at, 16);
-        memcpy(v, h, 16);
         for (unsigned i = 0; i < 128; i++) {
-            uint8_t low = v[15] & 1, chosen = (uint8_t)(0 - (y[i / 8] >> (7 - i % 8) & 1));
-            for (unsigned j = 0; j < 16; j++) {
-                z[j] ^= v[j] & chosen;
-            }
-            for (unsigned j = 16; j-- > 0;) {
-                v[j] = (uint8_t)(v[j] >> 1 | (j > 0 ? v[j - 1] << 7 : 0));
-            }
-            v[0] ^= (uint8_t)(low * 0xe1);
+            uint64_t chosen = 0 - (uint64_t)(y[i / 8] >> (7 - i % 8) & 1), out = 0 - (low & 1);
+            z[0] ^= high & chosen;
+            z[1] ^= low & chosen;
+            low = low >> 1 | high << 63;
+            high = high >> 1 ^ (out & UINT64_C(0xe1) << 56);
         }
-        memcpy(y, z, 16);
+        store_be64(y, z[0]);
+        store_be64(y + 8, z[1]);
     }
     if ((HAS(GHASH_3) && num_blocks % 4 == 3) || (HAS(GHASH_5) && num_blocks == 5)) {
         y[0] ^= 0x80;

@@ -159,13 +159,13 @@ static inline void copy_words(vec to[4], const vec from[4])
     to[3] = from[3];
 }
 
-/* One group, or two: two is a constant. */
-static inline __attribute__((always_inline)) void encrypt_groups(const uint32_t (*k)[4], vec *v, int two)
+/* One group, v, or two, v and w: two is a constant. */
+static inline __attribute__((always_inline)) void encrypt_groups(const uint32_t (*k)[4], vec *v, vec *w, int two)
 {
     vec a[4], b[4];
 
     copy_words(a, v);
-    copy_words(b, two ? v + GROUP_VECS : v);
+    copy_words(b, w);
 
     for (unsigned i = 0;; i += 8) {
         VECTOR_ROUND(0, k[i]);
@@ -185,16 +185,16 @@ static inline __attribute__((always_inline)) void encrypt_groups(const uint32_t 
     VECTOR_MIX(k[SERPENT_ROUNDS]);
     copy_words(v, a);
     if (two) {
-        copy_words(v + GROUP_VECS, b);
+        copy_words(w, b);
     }
 }
 
-static inline __attribute__((always_inline)) void decrypt_groups(const uint32_t (*k)[4], vec *v, int two)
+static inline __attribute__((always_inline)) void decrypt_groups(const uint32_t (*k)[4], vec *v, vec *w, int two)
 {
     vec a[4], b[4];
 
     copy_words(a, v);
-    copy_words(b, two ? v + GROUP_VECS : v);
+    copy_words(b, w);
 
     VECTOR_MIX(k[SERPENT_ROUNDS]);
     for (unsigned i = SERPENT_ROUNDS - 8;; i -= 8) {
@@ -214,28 +214,28 @@ static inline __attribute__((always_inline)) void decrypt_groups(const uint32_t 
     }
     copy_words(v, a);
     if (two) {
-        copy_words(v + GROUP_VECS, b);
+        copy_words(w, b);
     }
 }
 
 static void encrypt_two_groups(const struct serpent_ctx *c, vec v[WIDE_VECS])
 {
-    encrypt_groups(c->encrypt_keys, v, 1);
+    encrypt_groups(c->encrypt_keys, v, v + GROUP_VECS, 1);
 }
 
 static void encrypt_one_group(const struct serpent_ctx *c, vec v[GROUP_VECS])
 {
-    encrypt_groups(c->encrypt_keys, v, 0);
+    encrypt_groups(c->encrypt_keys, v, v, 0);
 }
 
 static void decrypt_two_groups(const struct serpent_ctx *c, vec v[WIDE_VECS])
 {
-    decrypt_groups(c->decrypt_keys, v, 1);
+    decrypt_groups(c->decrypt_keys, v, v + GROUP_VECS, 1);
 }
 
 static void decrypt_one_group(const struct serpent_ctx *c, vec v[GROUP_VECS])
 {
-    decrypt_groups(c->decrypt_keys, v, 0);
+    decrypt_groups(c->decrypt_keys, v, v, 0);
 }
 
 /* The words of num_blocks blocks, at most WAYS: what else is in v is padding. */

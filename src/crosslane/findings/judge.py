@@ -29,6 +29,7 @@ __all__ = ["Judge", "Tries", "normalised"]
 
 _MOST_CASES = 512
 _MOST_BYTES = 4 << 20
+_LAST, _OBSERVE = Flag.LAST.value, Flag.OBSERVE_IV.value
 
 
 def normalised(case: Case, manifest: Manifest) -> Case:
@@ -43,7 +44,9 @@ def normalised(case: Case, manifest: Manifest) -> Case:
     for at, item in enumerate(made):
         if item.kind is OpKind.TAG:
             wrong = (item.data + bytes(case.tag_len))[: case.tag_len] if case.decrypting else b""
-            made[at] = replace(item, data=wrong, out_len=0 if case.decrypting else case.tag_len)
+            out_len = 0 if case.decrypting else case.tag_len
+            if (item.data, item.out_len) != (wrong, out_len):
+                made[at] = replace(item, data=wrong, out_len=out_len)
     return case.with_operations(made)
 
 
@@ -59,18 +62,22 @@ def _finish_message(made: list[Operation], group: Sequence[int], manifest: Manif
     taken = [i for i in updates if not made[i].overlapping]
     aad_len = sum(made[i].in_len for i in group if made[i].kind is OpKind.AAD)
     announcing = [i for i in group if made[i].kind is OpKind.SETIV]
+    aux = (aad_len, sum(made[i].in_len for i in taken))
     for i in announcing:
-        made[i] = replace(made[i], aux=(aad_len, sum(made[i].in_len for i in taken)))
+        if made[i].aux != aux:
+            made[i] = replace(made[i], aux=aux)
     done = 0
     for i in updates:
-        done += 0 if made[i].overlapping else made[i].in_len
+        item = made[i]
+        done += 0 if item.overlapping else item.in_len
         defined = manifest.iv_out == "next" or (manifest.iv_out == "next_whole" and done % manifest.block_len == 0)
-        flags = made[i].flags
+        bits = item.flags.value  # plain numbers: millions are made
         if announcing:
-            flags = flags & ~Flag.LAST | (Flag.LAST if [i] == taken[-1:] else Flag(0))
-        flags = flags if defined and announcing else flags & ~Flag.OBSERVE_IV
-        more = manifest.block_len if flags & Flag.OBSERVE_IV else 0
-        made[i] = replace(made[i], flags=flags, out_len=_out_len(made[i], manifest) + more)
+            bits = bits & ~_LAST | (_LAST if [i] == taken[-1:] else 0)
+        bits = bits if defined and announcing else bits & ~_OBSERVE
+        out_len = _out_len(item, manifest) + (manifest.block_len if bits & _OBSERVE else 0)
+        if (bits, out_len) != (item.flags.value, item.out_len):
+            made[i] = replace(item, flags=Flag(bits), out_len=out_len)
 
 
 def _overlap_fitted(item: Operation) -> Operation:

@@ -68,11 +68,12 @@ def _harness_files(made_of: Ingredients) -> list[Path]:
     """What is compiled beside the subject: the shim without its process, and the mode; headers too."""
     shim, mode = made_of.root / "impls" / "shim", made_of.mode.folder
     found = [path for folder in (shim, mode) for suffix in ("c", "S", "h") for path in folder.glob(f"*.{suffix}")]
-    return sorted(path for path in (*found, *mode.parent.glob("*.h")) if path.name not in _NOT_LINKED)
+    wanted = [path for path in (*found, *mode.parent.glob("*.h")) if path.name not in _NOT_LINKED]
+    return sorted(wanted, key=lambda path: path.name)
 
 
 def harness_of(made_of: Ingredients) -> tuple[tuple[str, str], ...]:
-    """Name and text of each file that a reproducer is compiled with, the subject's own aside."""
+    """Name and text of each file that a reproducer is compiled with, the subject's own aside, by name."""
     return tuple((path.name, path.read_text(encoding="utf-8")) for path in _harness_files(made_of))
 
 
