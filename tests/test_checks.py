@@ -261,3 +261,20 @@ def test_the_reference_page_has_every_check_with_its_sentence(checks: dict[str, 
     rows = dict(re.findall(r"^\| `([a-z_]+)` \| (.*) \|$", page, re.MULTILINE))
     for name, check in checks.items():
         assert rows[name] == check.sentence[0].lower() + check.sentence[1:].rstrip(".")
+
+
+@pytest.mark.parametrize(
+    ("name", "symptom", "fault_class", "claimed"),
+    [
+        ("counter_wrap", "canary", "iv:behind", False),
+        ("counter_wrap", "canary", "iv:behind+iv", True),
+        ("key_lengths", "input", "key+data", False),
+        ("key_lengths", "output", "key+data", True),
+        ("context_contained", "canary", "ctx:behind", True),
+        ("context_contained", "context", "ctx", True),
+    ],
+)
+def test_the_name_of_a_buffer_is_no_feature_of_a_case(
+    checks: dict[str, Check], name: str, symptom: str, fault_class: str, claimed: bool
+) -> None:
+    assert checks[name].claims(symptom, fault_class) is claimed
