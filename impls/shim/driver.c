@@ -40,8 +40,8 @@ int driver_use_session(const struct subject_session *session, const char *cipher
     subject.ways = 1;
     subject.num_ctx = 0;
     /* A library's registers, contexts and code paths are its own. */
-    subject.blind = WATCH_REGISTERS | WATCH_CONTEXT | WATCH_PATHS | WATCH_WIPE;
-    subject.watch &= ~subject.blind;
+    subject.blind = WATCH_REGISTERS | WATCH_CONTEXT | WATCH_PATHS;
+    subject.watch &= ~(subject.blind | WATCH_WIPE);
     return block_len != 0;
 }
 
