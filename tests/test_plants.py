@@ -15,10 +15,10 @@ from crosslane.errors import BadInput
 from crosslane.lanes import lane_named
 from crosslane.lint import lint
 from crosslane.plan import Counts
-from crosslane.planted.prove import case_file, prove
+from crosslane.planted.prove import prove
 from crosslane.planted.selftest import claimed, try_spot, try_spots
 from crosslane.planted.spots import Spot, spots_of
-from crosslane.plants import Plant, load_plants, plant_lanes
+from crosslane.plants import Plant, case_file, check_cases, load_plants, plant_lanes
 from crosslane.registry import load_registry
 
 NATIVE = "x86_64_native"
@@ -193,3 +193,18 @@ def test_a_fault_caught_by_another_check_or_not_at_all_does_not_hold(spots: list
     assert not claimed(try_spot(with_plant(spots[0], check="abi"), 16384), checks).holds
     assert not claimed(try_spot(replace(spots[0], subject=spots[1].subject), 4096), checks).holds
     assert not claimed(try_spot(replace(spots[1], subject=spots[0].subject), 16384), checks).holds
+
+
+def test_a_fault_without_its_case_and_a_case_without_its_fault_are_missed(rooted: Path) -> None:
+    beside_check(rooted, text())
+    registry = load_registry(rooted)
+    plants = load_plants(registry)
+    with pytest.raises(BadInput, match=r"toy_off\.json: the case of the planted fault is missing: write it with"):
+        check_cases(registry, plants)
+    path = case_file(rooted, "toy_off")
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    check_cases(registry, plants)
+    path.with_name("toy_on.json").write_text("{}")
+    with pytest.raises(BadInput, match=r"toy_on\.json: there is no planted fault of that name"):
+        check_cases(registry, plants)

@@ -121,10 +121,10 @@ def _covered(covers: tuple[str, ...], cell: CellResult) -> Outcome:
     applying = [name for name in cell.covered if any(fnmatchcase(name, pattern) for pattern in covers)]
     if covers and not applying:
         return Outcome(None, "the algorithm, or what the library shows of it, has no such thing")
-    missed = ", ".join(name for name in applying if not cell.covered[name])
+    missed = ", ".join(sorted(name for name in applying if not cell.covered[name]))
     if missed and cell.full:
         return Outcome(False, f"no case had {missed}")
-    return Outcome(None, f"no case had {missed} among so few") if missed else Outcome(True)
+    return Outcome(None, "so few cases do not exercise all that it is about") if missed else Outcome(True)
 
 
 def judge_all(checks: Sequence[Check], cell: CellResult) -> tuple[Judgement, ...]:

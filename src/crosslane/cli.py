@@ -176,6 +176,7 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
 @cli.command()
 @_selection_options
 @click.option("--count", type=click.IntRange(0), help="Comparisons in each cell; 0: vectors alone.")
+@click.option("--share", type=click.IntRange(1, 1000), help="Run a SHAREth of the gate's comparisons in each cell.")
 @click.option("--seed", default=DEFAULT_SEED, show_default=True, help="Any sentence; it decides every case.")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: one a core).")
 @_vectors_option
@@ -195,6 +196,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
     patterns: tuple[str, ...],
     lanes: tuple[str, ...],
     count: int | None,
+    share: int | None,
     seed: str,
     jobs: int | None,
     vectors: str,
@@ -212,7 +214,9 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
 
     if json_file is not None and not json_file.resolve().parent.is_dir():
         raise BadInput(f"{json_file}: the folder does not exist: create it or name another file with --json")
-    counts = Counts() if count is None else Counts(count, count, count, count)
+    if count is not None and share is not None:
+        raise BadInput("--count and --share both say how many comparisons a cell gets: give one of them")
+    counts = Counts().shared(share or 1) if count is None else Counts(count, count, count, count)
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     job = Job(
         registry=_registry(impls),
@@ -223,7 +227,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
         require_sandbox=require_sandbox,
         num_workers=jobs,
         findings=None if no_findings else folder,
-        prove=prove if prove is not None else not (patterns or lanes or count is not None),
+        prove=prove if prove is not None else not (patterns or lanes or share or count is not None),
         large_len=BEYOND_4_GIB if large else LARGE_LEN,
     )
     sys.exit(run_job(job, console, json_file, tuple(str(folder) for folder in impls)))

@@ -16,6 +16,7 @@ from crosslane.describe import departure_text, signal_name
 from crosslane.errors import HarnessFault
 from crosslane.execute import Executor, Station, execute_alone
 from crosslane.generate import select_cases
+from crosslane.manifest import MESSAGES_PER_BATCH
 from crosslane.messages import Hello, Opened
 from crosslane.plan import CellPlan
 from crosslane.quorum import Member, vote
@@ -222,6 +223,6 @@ def result_of(desk: Desk) -> CellResult:
         cpu_s=desk.executor.cpu_ns / 1e9,
         provider=desk.plan.provider,
         covered=desk.covered,
-        full=desk.plan.full,
+        full=desk.plan.full and desk.plan.comparisons >= MESSAGES_PER_BATCH,
         build_lane=desk.plan.build_lane,
     )

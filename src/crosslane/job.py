@@ -22,7 +22,7 @@ from crosslane.model import Registry
 from crosslane.plan import LARGE_LEN, Counts, RunPlan, Selection, make_plans, selected_cells
 from crosslane.planted.prove import prove
 from crosslane.planted.spots import spots_of
-from crosslane.plants import load_plants
+from crosslane.plants import check_cases, load_plants
 from crosslane.pss import PeakMemory
 from crosslane.records import AlgorithmResult, Proof
 from crosslane.report import print_report
@@ -72,6 +72,8 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
         large_len=job.large_len,
         progress=lambda text: console.print(f"building: {text}", style="dim", markup=False, highlight=False),
     )
+    if job.prove:
+        check_cases(job.registry, load_plants(job.registry))  # before minutes are spent
     campaign.keep_manifests(plans.algorithms)
     begun = time.monotonic()
     memory = PeakMemory()

@@ -16,7 +16,7 @@ from crosslane.data import read_files, shown
 from crosslane.errors import BadInput
 from crosslane.metadata import CODE_SUFFIXES, SOURCE_SUFFIXES
 from crosslane.model import Cipher, Implementation, Mode, Provider, Registry
-from crosslane.plants import FAULTS_FILE, load_plants
+from crosslane.plants import FAULTS_FILE, check_cases, load_plants
 from crosslane.registry import scan_registry
 
 __all__ = ["Problem", "lint"]
@@ -259,7 +259,7 @@ def _check_provider(provider: Provider) -> Iterator[Problem]:
 def _check_plants(registry: Registry) -> Iterator[Problem]:
     """Planted faults fit the sources as they are."""
     try:
-        load_plants(registry)
+        check_cases(registry, load_plants(registry))
     except BadInput as error:
         yield Problem(path=registry.root, message=str(error))
 

@@ -15,6 +15,7 @@ from crosslane.model import Cipher, Domain, Implementation, Mode
 
 __all__ = [
     "GENERATOR_VERSION",
+    "MESSAGES_PER_BATCH",
     "POLICY_BITS",
     "REFUSALS",
     "CaseId",
@@ -30,6 +31,8 @@ GENERATOR_VERSION = 2
 
 SESSIONS_PER_BATCH = 1024
 MESSAGES_PER_SESSION = 8
+MESSAGES_PER_BATCH = SESSIONS_PER_BATCH * MESSAGES_PER_SESSION
+"""Where the whole of a batch runs, its cases exercise all that the steering is for."""
 
 # What the sessions of a batch are steered for, in turn. Layouts, in place and splits vary in all of them.
 STEERING = (

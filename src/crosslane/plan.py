@@ -56,6 +56,10 @@ class Counts:
     other: int = 640
     provider: int = 16_384
 
+    def shared(self, share: int) -> Counts:
+        """One part in ``share`` of them, at least one comparison each."""
+        return Counts(*(max(1, count // share) for count in (self.native, self.emulated, self.other, self.provider)))
+
     def of(self, lane: Lane) -> int:
         """The count of a cell in ``lane``."""
         if not lane.full:

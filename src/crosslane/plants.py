@@ -19,13 +19,27 @@ from crosslane.names import DRIVER_PATTERN, WORD_PATTERN, parse_algorithm
 from crosslane.registry import implementation_named, mode_named
 from crosslane.tomlread import Field, read_fields, read_toml
 
-__all__ = ["CHECKS", "FAULTS_FILE", "SYMPTOMS", "Plant", "load_plants", "plant_lanes"]
+__all__ = [
+    "CASES",
+    "CHECKS",
+    "FAULTS_FILE",
+    "SYMPTOMS",
+    "WHOLE",
+    "Plant",
+    "case_file",
+    "check_cases",
+    "load_plants",
+    "plant_lanes",
+]
 
 CHECKS = Path("conformance") / "checks"
 FAULTS_FILE = "faults.toml"
+CASES = Path("corpora") / "regressions" / "planted"
+WHOLE = "cell"
+"""The symptom of a fault that no case shows, but the judgement of a whole cell."""
 SYMPTOMS = (
     "output", "iv", "canary", "guard_read", "guard_write", "abi", "input", "context", "wipe", "nondeterminism", "crash",
-    "hang", "reject", "cell",
+    "hang", "reject", WHOLE,
 )  # fmt: skip
 _SUFFIX = ".faults.toml"
 _TEXT = Field(kind="str", pattern=r"\S[^\n]*[^.\s]")
@@ -178,6 +192,27 @@ def _check_file(place: str, file: Path, item: Implementation, registry: Registry
     if file.parent not in allowed or not file.is_file():
         folders = ", ".join(str(folder.relative_to(registry.root / "impls")) for folder in allowed)
         raise BadInput(f"{place}: file is {file.name!r}, which is none of the subject; allowed are files in {folders}")
+
+
+def case_file(root: Path, name: str) -> Path:
+    """Where the stored case of a planted fault is."""
+    return root / CASES / f"{name}.json"
+
+
+def check_cases(registry: Registry, plants: Iterable[Plant]) -> None:
+    """Raise BadInput for the first fault whose stored case is missing, or a case whose fault is gone."""
+    plants = list(plants)
+    for plant in plants:
+        path = case_file(registry.root, plant.name)
+        if not plant.control and plant.symptom != WHOLE and not path.is_file():
+            raise BadInput(
+                f"{shown(path)}: the case of the planted fault is missing: write it with `crosslane selftest --fault "
+                f"{plant.name} --store`"
+            )
+    names = {plant.name for plant in plants if not plant.control and plant.symptom != WHOLE}
+    for path in sorted((registry.root / CASES).glob("*.json")):
+        if path.stem not in names:
+            raise BadInput(f"{shown(path)}: there is no planted fault of that name that a case shows: remove the file")
 
 
 def plant_lanes(registry: Registry, plant: Plant, lanes: Iterable[Lane]) -> list[Lane]:

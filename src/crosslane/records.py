@@ -67,7 +67,7 @@ class CellResult:
     ``num_threaded`` those run in two threads at once, ``num_large`` long ones compared by digests; ``wipes`` is whether
     it claims to leave no secret behind; ``paths`` maps a code path to the length classes in which it was taken;
     ``declared_paths`` are those of the cell's mode. ``covered`` counts the messages of its first batch by what they
-    exercise (``coverage.coverage``). ``full`` is whether its lane gets the full grids, ``build_lane`` whether that is
+    exercise (``coverage.coverage``). ``full`` is whether it gets the full grids, ``build_lane`` whether that is
     there for its compiler. ``faults`` are its findings once they were shrunk. CPU times are in seconds.
     """
 

@@ -91,10 +91,9 @@ def selftest_command(
     from crosslane.findings.formats import case_to_json  # noqa: PLC0415
     from crosslane.lanes import lane_named, lanes_for_host  # noqa: PLC0415
     from crosslane.plan import Counts  # noqa: PLC0415
-    from crosslane.planted.prove import case_file  # noqa: PLC0415
     from crosslane.planted.selftest import try_spots  # noqa: PLC0415
     from crosslane.planted.spots import spots_of  # noqa: PLC0415
-    from crosslane.plants import load_plants  # noqa: PLC0415
+    from crosslane.plants import case_file, load_plants  # noqa: PLC0415
     from crosslane.registry import load_registry  # noqa: PLC0415
 
     registry = load_registry(data_root())

@@ -24,21 +24,15 @@ from crosslane.findings.judge import Judge
 from crosslane.generate import select_cases
 from crosslane.planted.spots import Spot
 from crosslane.planted.wholes import red_checks, run_whole
+from crosslane.plants import WHOLE, case_file
 from crosslane.records import Proof
 
-__all__ = ["CASES", "WHOLE", "case_file", "prove", "same_kind", "symptom_name"]
+__all__ = ["prove", "same_kind", "symptom_name"]
 
-CASES = Path("corpora") / "regressions" / "planted"
 CONTROL_SESSIONS = 64
 """Sessions of the first batch that a control answers in a proof; a campaign gives it all."""
-WHOLE = "cell"
 WHOLE_COMPARISONS = 2048
 """Comparisons of a cell whose judgement is the proof."""
-
-
-def case_file(root: Path, name: str) -> Path:
-    """Where the stored case of a planted fault is."""
-    return root / CASES / f"{name}.json"
 
 
 def symptom_name(departure: Departure) -> str:

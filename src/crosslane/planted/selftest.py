@@ -19,9 +19,10 @@ from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_depart
 from crosslane.findings.judge import Judge
 from crosslane.memory import die_with_parent, keep_freed_memory
 from crosslane.plan import Counts
-from crosslane.planted.prove import WHOLE, same_kind, symptom_name
+from crosslane.planted.prove import same_kind, symptom_name
 from crosslane.planted.spots import Spot
 from crosslane.planted.wholes import red_checks, run_whole
+from crosslane.plants import WHOLE
 
 __all__ = ["Tried", "case_size", "claimed", "try_spot", "try_spots", "try_whole"]
 
