@@ -15,8 +15,10 @@ from typing import Any
 from crosslane.checks import Check, claimed_by, load_checks
 from crosslane.errors import HarnessFault
 from crosslane.findings.case import Case
+from crosslane.findings.classify import Classified, prefix_of
 from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_departures
 from crosslane.findings.judge import Judge
+from crosslane.findings.shrink import ends_process
 from crosslane.memory import die_with_parent, keep_freed_memory
 from crosslane.plan import Counts
 from crosslane.planted.prove import same_kind, symptom_name
@@ -26,6 +28,7 @@ from crosslane.plants import WHOLE
 
 __all__ = ["Tried", "case_size", "claimed", "try_spot", "try_spots", "try_whole"]
 
+_MOST_RAWS = 12
 _FIRST_CASES = 32
 
 
@@ -145,7 +148,7 @@ def try_spot(spot: Spot, count: int) -> Tried:
             took = time.monotonic() - begun
             if raws and not spot.plant.control:
                 suspect = Suspect(spot.manifest, spot.oracle, spot.subject, spot.lane.arch)
-                faults = faults_of(judge, suspect, raws)
+                faults = _as_met(spot, raws) or faults_of(judge, suspect, _smallest(raws))
     except HarnessFault as failed:
         took, text = time.monotonic() - begun, str(failed)
     fault = _wanted(faults, spot.plant.symptom)
@@ -164,10 +167,32 @@ def try_spot(spot: Spot, count: int) -> Tried:
         comparisons=done,
         took_s=took,
         shrink_s=time.monotonic() - begun - took,
-        case=fault.case if fault else None,
+        case=fault.case if fault and fault.shrunk else None,
         text=text,
         found=tuple((symptom_name(item.departure), item.classified.text) for item in faults),
     )
+
+
+def _smallest(raws: Sequence[Raw]) -> list[Raw]:
+    """The shortest few departures of each symptom: one plant is one fault, and long messages take an emulator long."""
+    chosen: dict[str, list[Raw]] = {}
+    for raw in sorted(raws, key=lambda raw: sum(item.in_len for item in raw.case.operations)):
+        chosen.setdefault(symptom_name(raw.departure), []).append(raw)
+    return [raw for same in chosen.values() for raw in same[:_MOST_RAWS]]
+
+
+def _as_met(spot: Spot, raws: Sequence[Raw]) -> list[Fault]:
+    """Under an emulator, a departure that ends its process is not shrunk: a thousand candidates would start one each.
+
+    What the watcher saw is its class, which is what checks of such faults go by; the native lane shrinks it.
+    """
+    met = [raw for raw in raws if ends_process(raw.departure)]
+    if spot.lane.runner == "native" or not met or spot.plant.symptom in ("output", "iv"):
+        return []
+    text = "+".join(prefix_of(met[0].departure, spot.lane.arch))
+    if spot.plant.check not in claimed_by(load_checks(spot.registry.root), spot.plant.symptom, text):
+        return []
+    return [Fault(met[0].case, met[0].departure, Classified((), text), met[0].name, shrunk=False)]
 
 
 def _wanted(faults: Sequence[Fault], symptom: str) -> Fault | None:
