@@ -21,10 +21,10 @@ from crosslane.isa import host_arch
 from crosslane.model import Registry
 from crosslane.plan import LARGE_LEN, Counts, RunPlan, Selection, make_plans, selected_cells
 from crosslane.planted.prove import prove
-from crosslane.planted.spots import spots_of
+from crosslane.planted.spots import Spot, spots_of
 from crosslane.plants import check_cases, load_plants
 from crosslane.pss import PeakMemory
-from crosslane.records import AlgorithmResult, Proof
+from crosslane.records import AlgorithmResult
 from crosslane.report import print_report
 from crosslane.results import RESULT_VERSION, RunResult, exit_status, write_json
 from crosslane.toolchain import revision_of, versions
@@ -72,8 +72,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
         large_len=job.large_len,
         progress=lambda text: console.print(f"building: {text}", style="dim", markup=False, highlight=False),
     )
-    if job.prove:
-        check_cases(job.registry, load_plants(job.registry))  # before minutes are spent
+    spots = _spots(job, plans, console) if job.prove else []  # built, and their cases seen, before minutes are spent
     campaign.keep_manifests(plans.algorithms)
     begun = time.monotonic()
     memory = PeakMemory()
@@ -97,7 +96,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
     judged = campaign.with_judgements(with_faults(results, kept) if kept else results, checks)
     result = assemble(job, plans, notes, judged, time.monotonic() - begun, memory.peak)
     if job.prove:
-        result = replace(result, proofs=tuple(_proofs(job, plans, console)))
+        result = replace(result, proofs=tuple(prove(spots, checks, job.registry.root)))
     print_report(result, console, impls=impls)
     if json_file is not None:
         write_json(result, json_file)
@@ -105,18 +104,22 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
     return status if all(proof.holds for proof in result.proofs) else HarnessFault.exit_status
 
 
-def _proofs(job: Job, plans: RunPlan, console: Console) -> list[Proof]:
-    """Prove by the planted faults of the run's cells that the checks fire."""
+def _spots(job: Job, plans: RunPlan, console: Console) -> list[Spot]:
+    """The planted faults of the run's cells, by which it proves that the checks fire."""
+    plants = load_plants(job.registry)
+    check_cases(job.registry, plants)
     spots = spots_of(
         job.registry,
-        load_plants(job.registry),
+        plants,
         seed=job.seed,
         lanes=plans.lanes,
         cells=frozenset(str(cell.cell) for plan in plans.algorithms for cell in plan.cells),
         require_sandbox=job.require_sandbox,
         progress=lambda text: console.print(f"building: {text}", style="dim", markup=False, highlight=False),
     )
-    return prove(spots, load_checks(job.registry.root), job.registry.root)
+    if not spots:
+        console.print("no planted fault lies in these cells: nothing is proven", markup=False)
+    return spots
 
 
 def _keep(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crosslane.data import data_root
-from crosslane.errors import BadInput
+from crosslane.errors import BadInput, HarnessFault
 from crosslane.names import nearest
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _summary(tried: Sequence[Tried]) -> str:
 
 
 @click.command("selftest")
-@click.option("--seed", default="", help="Any sentence; it decides every case (default: a new one, which is printed).")
+@click.option("--seed", help="Any sentence; it decides every case (default: a new one, which is printed).")
 @click.option("--fault", "patterns", multiple=True, metavar="PATTERN", help="Planted faults or controls by name.")
 @click.option("--lane", "lanes", multiple=True, help="Lane to run in (default: all in which a fault can show).")
 @click.option("--count", type=click.IntRange(1), help="Comparisons in each cell at most (default: those of check).")
@@ -77,7 +77,7 @@ def _summary(tried: Sequence[Tried]) -> str:
 @click.option("--store", is_flag=True, help="Store the minimal case of each fault as the one that proves it.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the table there.")
 def selftest_command(
-    seed: str,
+    seed: str | None,
     patterns: tuple[str, ...],
     lanes: tuple[str, ...],
     count: int | None,
@@ -100,6 +100,8 @@ def selftest_command(
     plants = _chosen(load_plants(registry), patterns)
     offered = lanes_for_host(registry)
     chosen = [lane_named(offered, name) for name in dict.fromkeys(lanes)] if lanes else None
+    if seed is not None and not seed.strip():
+        raise BadInput("the seed is empty; give any sentence with --seed, or leave the option out")
     seed = seed or f"selftest {secrets.token_hex(4)}"
     spots = spots_of(registry, plants, seed=seed, lanes=chosen, progress=lambda text: click.echo(f"  {text}"))
     if not spots:
@@ -121,4 +123,6 @@ def selftest_command(
     click.echo(_summary(tried))
     if json_file is not None:
         json_file.write_text(json.dumps([item.as_dict() for item in tried], indent=1) + "\n")
+    if any(item.text for item in tried):
+        sys.exit(HarnessFault.exit_status)
     sys.exit(0 if all(item.holds for item in tried) else 1)

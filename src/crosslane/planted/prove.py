@@ -76,7 +76,7 @@ def _whole(spot: Spot, checks: Sequence[Check]) -> str:
 def _fault(spot: Spot, root: Path) -> str:
     path = case_file(root, spot.plant.name)
     try:
-        text = path.read_text()
+        text = path.read_bytes().decode(errors="replace")
     except OSError as error:
         raise BadInput(
             f"{shown(path)}: cannot be read ({error.strerror}): write it with `crosslane selftest --fault "
