@@ -41,8 +41,6 @@ def test_there_are_the_checks_that_the_documentation_names(checks: dict[str, Che
         assert check.sentence[0].isupper()
 
 
-NOT_JUDGED: Any = None
-
 # Of each check: what passes, what does not apply, and what must be red, with the reason.
 TABLE: list[tuple[str, dict[str, Any], bool | None, str]] = [
     ("agreement", {}, True, ""),

@@ -257,7 +257,7 @@ def assert_refused(answer: Answer, *words: str, status: int = 2) -> None:
         (("chekc",), ("No such command 'chekc'",)),
         (("list", "colours"), ("'colours' is not one of", "ciphers", "cells")),
         (("build", "--lane", "z80_native"), ("'z80_native' is no lane of this host",)),
-        (("repro", "case-1"), ("there is no finding 'case-1'", "crosslane findings list")),
+        (("repro", "case-1"), ("there is no finding 'case-1'", "--findings", "0123456789abcdef-3-17")),
         (("repro",), ("Missing argument",)),
         (("repro", "0123456789abcdef-0-0"), ("no manifest 0123456789abcdef is known here", "--results FILE")),
         (("repro", "0123456789abcdef-0-0", "--results", "{tmp}/none.json"), ("none.json: cannot be read",)),

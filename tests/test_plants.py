@@ -89,6 +89,11 @@ def test_a_fault_beside_a_check_and_one_beside_an_implementation(rooted: Path) -
         (text().replace("ciphers/toy/generic/more.c", "../pyproject.toml"), "must be of the form"),
         (text().replace("toy_off", "ecb"), "the name 'ecb' is that of a mode"),
         (text() + 'lanes = ["x86_64_native"]\n', "lanes and why go together"),
+        (
+            text() + 'lanes = ["x86_64_natife"]\nwhy = "a reason"\n',
+            "there is no lane 'x86_64_natife'; nearest are x86_64_native",
+        ),
+        ("fault = [3]\n", "allowed are tables"),
         (text() + "colour = 3\n", "unknown key 'colour'"),
         (text().replace("one is added twice", "One is added twice."), "what has"),
         ("fault = 3\n", "has 'fault'; allowed are tables"),

@@ -18,7 +18,6 @@ from crosslane.errors import HarnessFault
 from crosslane.messages import Kind, Reason, RunFlag
 from crosslane.wire import CASE, CASE_RESULT, OP, Batch, Flag, OpKind, Watch
 
-U32 = st.integers(0, 2**32 - 1)
 U64 = st.integers(0, 2**64 - 1)
 
 

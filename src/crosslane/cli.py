@@ -188,7 +188,8 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
 @click.option(
     "--prove/--no-prove",
     default=None,
-    help="Run the planted faults of the cells too, each must be caught (default: unless cell, lane or count is given).",
+    help="Run the planted faults of the cells too, each must be caught (default: unless cell, lane, count or share is "
+    "given).",
 )
 @_impls_option
 @_sandbox_option
@@ -319,7 +320,12 @@ def _repro_finding(name: str, lanes: tuple[str, ...], *, gdb: bool, folder: Path
     from crosslane.findings.store import Store  # noqa: PLC0415
 
     store = Store(folder)
-    kept = store.read(store.resolve(name))
+    try:
+        kept = store.read(store.resolve(name))
+    except BadInput as error:
+        if "-" not in name:
+            raise
+        raise BadInput(f"{error}; the id of a case is such as 0123456789abcdef-3-17") from None
     registry = _registry(impls or tuple(Path(item) for item in kept.record.impls if Path(item).is_dir()))
     if gdb:
         return debug(registry, kept, lanes)

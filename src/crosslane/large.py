@@ -55,7 +55,10 @@ def read_large(text: str) -> LargeId:
     """Read a trial's id; raises BadInput."""
     match = _LARGE_ID.fullmatch(text)
     if match is None:
-        raise BadInput(f"{text!r} names no trial: give an id as `crosslane check` prints it, such as {LARGE}-...")
+        raise BadInput(
+            f"{text!r} names no trial: give an id as `crosslane check` prints it, "
+            f"such as {LARGE}-0123456789abcdef-encrypt-1048609"
+        )
     return LargeId(match[1], match[2], int(match[3]))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from crosslane.data import read_files, shown
 from crosslane.errors import BadInput
 from crosslane.model import Algorithm, Implementation, Lane, Registry
-from crosslane.names import DRIVER_PATTERN, WORD_PATTERN, parse_algorithm
+from crosslane.names import DRIVER_PATTERN, WORD_PATTERN, parse_algorithm, unknown_name
 from crosslane.registry import implementation_named, mode_named
 from crosslane.tomlread import Field, read_fields, read_toml
 
@@ -125,6 +125,10 @@ def _read(registry: Registry, path: Path, *, known: Iterable[str], check: str = 
     made: list[Plant] = []
     for kind, fields in (("fault", _FAULT_FIELDS), ("control", _CONTROL_FIELDS)):
         for number, item in enumerate(table.get(kind, ())):
+            if not isinstance(item, dict):
+                raise BadInput(
+                    f"{shown(path)}: has {kind} = [{item!r}, ...]; allowed are tables [[{kind}]]: correct it"
+                )
             values = read_fields(path, item, fields, where=f"{kind} {item.get('name', number)}")
             made.append(_plant(registry, path, values, (check, driver), known=known, control=kind == "control"))
     return made
@@ -150,6 +154,7 @@ def _plant(
         raise BadInput(f"{place}: {error}") from None
     if item.cipher != algorithm.cipher:
         raise BadInput(f"{place}: algorithm is {algorithm}, but {driver} computes {item.cipher}: correct one of them")
+    _check_lanes(place, values.get("lanes", ()), item, registry)
     file = registry.root / "impls" / values["file"]
     _check_file(place, file, item, registry, algorithm)
     original = read_files([file])[0]
@@ -183,6 +188,14 @@ def _once(place: str, name: str, value: str, fixed: str, control: bool) -> str:
     if not value and not fixed and not (control and name == "check"):
         raise BadInput(f"{place}: the key {name!r} is missing: add it")
     return value or fixed
+
+
+def _check_lanes(place: str, lanes: Iterable[str], item: Implementation, registry: Registry) -> None:
+    """A lane that does not exist, or that has no cell of the subject, would leave the plant untried without a word."""
+    fitting = [lane.name for lane in registry.lanes if lane.takes(item)]
+    for name in lanes:
+        if name not in fitting:
+            raise BadInput(f"{place}: {unknown_name('lane', name, fitting, hint=f'of those that run {item.driver}')}")
 
 
 def _check_file(place: str, file: Path, item: Implementation, registry: Registry, algorithm: Algorithm) -> None:

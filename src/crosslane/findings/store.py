@@ -79,8 +79,10 @@ class Store:
         if fitting:
             raise BadInput(f"{text!r} begins several findings of {where}: {', '.join(fitting)}; give one more letter")
         close = nearest(text, ids) or ids[:5]
-        cure = f"nearest are {', '.join(close)}" if close else "there are none"
-        raise BadInput(f"there is no finding {text!r} in {where}; {cure}; `crosslane findings list` prints all")
+        cure = f"nearest are {', '.join(close)}; `crosslane findings list` prints all"
+        if not close:
+            cure = "there are none; run `crosslane check`, or name another folder of findings with --findings"
+        raise BadInput(f"there is no finding {text!r} in {where}; {cure}")
 
     def read(self, name: str) -> Kept:
         """Read a finding by its whole id; raises BadInput in one sentence where its folder is damaged."""

@@ -17,6 +17,7 @@ import click
 from crosslane.data import data_root
 from crosslane.errors import BadInput, HarnessFault
 from crosslane.names import nearest
+from crosslane.plants import CHECKS
 
 if TYPE_CHECKING:
     from crosslane.planted.selftest import Tried
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["selftest_command"]
 
-_COLUMNS = (28, 46, 15, 34, 12, 8, 8)
-_HEADS = ("fault", "cell", "symptom", "caught by", "comparisons", "seconds", "shrink")
+_COLUMNS = (28, 46, 15, 34, 12, 8, 8, 26)
+_HEADS = ("fault", "cell", "symptom", "caught by", "comparisons", "seconds", "shrink", "least case")
 
 
 def _chosen(plants: Sequence[Plant], patterns: Sequence[str]) -> list[Plant]:
@@ -33,8 +34,11 @@ def _chosen(plants: Sequence[Plant], patterns: Sequence[str]) -> list[Plant]:
     names = [plant.name for plant in plants]
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
-            near = ", ".join(nearest(pattern, names)) or ", ".join(names[:3])
-            raise BadInput(f"no planted fault or control is named {pattern!r}; the nearest names are {near}")
+            near = ", ".join(nearest(pattern, names))
+            cure = (
+                f"the nearest names are {near}" if near else f"nothing is named alike; the tables are {CHECKS}/*.toml"
+            )
+            raise BadInput(f"no planted fault or control is named {pattern!r}; {cure}")
     return [plant for plant in plants if not patterns or any(fnmatchcase(plant.name, item) for item in patterns)]
 
 
@@ -45,6 +49,8 @@ def _row(values: Sequence[str]) -> str:
 
 
 def _line(item: Tried) -> str:
+    from crosslane.planted.selftest import case_size  # noqa: PLC0415 - numpy and the engine are for those that need them
+
     shown = item.symptom or ("green" if item.control else "NOT CAUGHT")
     others = [name for name in item.checks if name not in (item.wanted, "agreement")]
     by = ", ".join([*([item.wanted] if item.wanted in item.checks else []), *others])
@@ -52,8 +58,9 @@ def _line(item: Tried) -> str:
         by = f"NOT {item.wanted} ({item.fault_class})"
     if item.control:
         by = "FALSE ALARM" if item.caught else "control"
+    size = case_size(item.case)
     return _row(
-        (item.name, item.cell, shown, by, f"{item.comparisons:,}", f"{item.took_s:.2f}", f"{item.shrink_s:.2f}")
+        (item.name, item.cell, shown, by, f"{item.comparisons:,}", f"{item.took_s:.2f}", f"{item.shrink_s:.2f}", size)
     )
 
 
@@ -96,6 +103,8 @@ def selftest_command(
     from crosslane.plants import case_file, load_plants  # noqa: PLC0415
     from crosslane.registry import load_registry  # noqa: PLC0415
 
+    if json_file is not None and not json_file.resolve().parent.is_dir():
+        raise BadInput(f"{json_file}: the folder does not exist: create it or name another file with --json")
     registry = load_registry(data_root())
     plants = _chosen(load_plants(registry), patterns)
     offered = lanes_for_host(registry)
