@@ -164,10 +164,11 @@ def test_lengths_are_64_bits_wide() -> None:
 def test_every_code_is_that_of_the_protocol_page() -> None:
     names: dict[type[IntEnum | IntFlag], str] = {
         OpKind: "setkey=1 setiv=2 aad=3 update=4 final=5 tag=6 reinit=7 clone=8",
-        Kind: "open=1 run=2 bare=3 hello=129 opened=130 done=131 timed=132 error=255",
+        Kind: "open=1 run=2 bare=3 threads=4 large=5 hello=129 opened=130 done=131 timed=132 ended=133 threaded=134 "
+        "digests=135 error=255",
         Flag: "in_place=1 last=2 observe_iv=4 feed=8 overlap=16",
         wire.Edge: "end=0 start=1 middle=2",
-        Watch: "layout=1 canary=2 registers=4 context=8 paths=16",
+        Watch: "layout=1 canary=2 registers=4 context=8 paths=16 wipe=32",
         RunFlag: "strict=1 inline=2",
         Reason: "done=0 departure=1",
         wire.Verdict: "not_run=0 ran=1 disagree=2 reject=3 crash=4 hang=5 void=6",
@@ -367,7 +368,7 @@ def test_garbage_is_refused_as_a_header(data: bytes) -> None:
     [
         (struct.pack("<4sHHQ", b"XLNE", 2, 0x81, 0), "version 2, this engine 1: run `crosslane build`"),
         (struct.pack("<4sHHQ", b"XLNE", 0, 0x81, 0), "version 0"),
-        (struct.pack("<4sHHQ", b"XLNE", 1, 0x04, 0), "kind 0x4"),
+        (struct.pack("<4sHHQ", b"XLNE", 1, 0x06, 0), "kind 0x6"),
         (struct.pack("<4sHHQ", b"XLNE", 1, 0x81, 2**32 + 1), "of 4294967297 bytes"),
         (b"XLNE", "header has 4 bytes"),
         (b"", "header has 0 bytes"),
@@ -385,7 +386,7 @@ def test_open_has_the_fields_of_the_protocol_page(hide: int, capacities: tuple[i
         result_capacity=capacities[1], fds=fds,
     )  # fmt: skip
     payload = b"ctr".ljust(32, b"\0") + b"sm4_generic".ljust(64, b"\0") + b"sm4".ljust(32, b"\0")
-    payload += struct.pack("<QQQQii", hide, 31, *capacities, *fds)
+    payload += struct.pack("<QQQQii", hide, 63, *capacities, *fds)
     assert message == messages.encode_message(Kind.OPEN, payload)
 
 
@@ -443,7 +444,7 @@ def test_opened_is_read() -> None:
     for broken in (
         fixed, fixed + names[:-1], fixed + names + b"\0", fixed[:23], b"",
         struct.pack("<IIIIQ", 2, 16, 8, 0, 0), struct.pack("<IIIIQ", 0, 16, 8, 2**32 - 1, 0) + names,
-        struct.pack("<IIIIQ", 0, 16, 8, 0, 32),
+        struct.pack("<IIIIQ", 0, 16, 8, 0, 64),
     ):  # fmt: skip
         with pytest.raises(HarnessFault, match="OPENED has"):
             messages.decode_opened(broken)

@@ -219,7 +219,7 @@ class Lane:
     @property
     def usual(self) -> bool:
         """Whether it is built as most users build: gcc -O2 and nothing more."""
-        return self.build == (self.arch, "gcc", "-O2", "none", False, False, "", self.abi)
+        return self.build == (self.arch, "gcc", "-O2", "none", False, False, "", "system")
 
 
 @dataclass(frozen=True, order=True)
