@@ -34,7 +34,7 @@ _NAMES = [
     "READS_KEY",
     "CTR_IN_PLACE",
     "CTR_TAIL",
-    "GHASH_3",
+    "GHASH_6",
     "GHASH_5",
     "CTR_DECRYPT_3",
     "CTR_DECRYPT_IN_PLACE",
@@ -108,7 +108,7 @@ FAULTS = (
     _sown("reads_key", "sm4", "ecb", "guard_read", "key:behind"),
 )
 AEAD_FAULTS = (
-    _sown("ghash_3", "aes", "gcm", "output", "iv_len:48"),
+    _sown("ghash_6", "aes", "gcm", "output", "tag+blocks:=6"),
     _sown("ghash_5", "sm4", "gcm", "output", "tag+blocks:=5"),
     _sown("ctr_decrypt_3", "aes", "ccm", "output", "refuses+blocks:=3+decrypt"),
     _sown("ctr_decrypt_in_place", "sm4", "ccm", "output", "refuses+blocks:2+decrypt+in_place"),
@@ -147,7 +147,7 @@ LEAST: dict[str, tuple[str, ...]] = {
     "cfb_tail": (*_PLAIN, "update 1"),
     "reads_key": ("setkey 16 in end+0",),
     "dirty": (*_PLAIN, "update 1"),
-    "ghash_3": ("setkey 16", "setiv 48", "update 1"),
+    "ghash_6": ("setkey 16", "setiv 1", "update 96", "final 0", "tag 0"),
     "ghash_5": ("setkey 16", "setiv 1", "update 80", "final 0", "tag 0"),
     "ctr_decrypt_3": (
         "decrypt", "setkey 16", "setiv 7",
@@ -200,8 +200,8 @@ def lines(case: Case) -> tuple[str, ...]:
 
 
 _NEEDS = {"wide_32": 4, "iv_kept_at_8": 8, "register_at_8": 8, "lanes_4": 4, "lanes_8": 8, "cbc_in_place": 2,
-          "xts_in_place": 2, "xts_tail_15": 2, "ghash_5": 5, "ctr_decrypt_3": 3, "ctr_decrypt_in_place": 2,
-          "mac_2": 4}  # fmt: skip
+          "xts_in_place": 2, "xts_tail_15": 2, "ghash_5": 5, "ghash_6": 6, "ctr_decrypt_3": 3,
+          "ctr_decrypt_in_place": 2, "mac_2": 4}  # fmt: skip
 """Blocks that a fault needs, where it is more than one."""
 
 

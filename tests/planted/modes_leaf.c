@@ -33,7 +33,7 @@ enum {
     READS_KEY,
     CTR_IN_PLACE,
     CTR_TAIL,
-    GHASH_3,
+    GHASH_6,
     GHASH_5,
     CTR_DECRYPT_3,
     CTR_DECRYPT_IN_PLACE,
@@ -43,10 +43,14 @@ enum {
     DIRTY
 };
 
+/* What the contract forbids: something that one session leaves and another one finds. Calls count once a key. */
+static int kept_len, kept_calls, keyed;
+
 static int planted_setkey(void *ctx, const uint8_t *key, size_t key_len, uint32_t policy)
 {
     struct cipher *c = ctx;
     (void)policy;
+    keyed = 1;
     if (HAS(READS_KEY)) {
         (void)*(volatile const uint8_t *)(key + key_len);
     }
@@ -196,18 +200,15 @@ static void ghash(const uint8_t *h, uint8_t *y, const uint8_t *src, size_t num_b
         store_be64(y, z[0]);
         store_be64(y + 8, z[1]);
     }
-    if ((HAS(GHASH_3) && num_blocks % 4 == 3) || (HAS(GHASH_5) && num_blocks == 5)) {
+    if ((HAS(GHASH_6) && num_blocks == 6) || (HAS(GHASH_5) && num_blocks == 5)) {
         y[0] ^= 0x80;
     }
 }
 
-/* What the contract forbids: something that one session leaves and another one finds. */
-static int kept_len, kept_calls;
-
 static void cbc_encrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
 {
     uint8_t chain[16];
-    int spoilt = (HAS(KEEPS) && len == 48 && kept_len == 32) || (HAS(KEEPS_COUNT) && kept_calls == 3);
+    int spoilt = (HAS(KEEPS) && len == 48 && kept_len == 32) || (HAS(KEEPS_COUNT) && kept_calls % 4 == 3);
     SUBJECT_PATH("all");
     memcpy(chain, iv, 16);
     for (size_t at = 0; at < len; at += 16) {
@@ -228,7 +229,10 @@ static void cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_
     uint8_t before[16], now[16], plain[16];
     SUBJECT_PATH("all");
     kept_len = len == 32 ? 32 : kept_len;
-    kept_calls += len == 32;
+    if (keyed && len == 32) {
+        keyed = 0;
+        kept_calls++;
+    }
     memcpy(before, iv, 16);
     for (size_t at = 0; at < len; at += 16) {
         memcpy(now, src + at, 16);

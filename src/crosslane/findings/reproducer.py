@@ -28,7 +28,7 @@ from crosslane.wire import OpKind, Results
 
 __all__ = ["Ingredients", "build_command", "build_repro", "gdb_script", "harness_of", "repro_text"]
 
-_NOT_LINKED = ("main.c", "launcher.c", "sanitizer.c")
+_NOT_LINKED = ("main.c", "hello.c", "stream.c", "launcher.c", "sanitizer.c")
 _LIMIT_S = 300
 _SUBJECT = "$SUBJECT"
 _SLOTS = {
@@ -234,7 +234,6 @@ extern const struct subject_mode subject_mode_@MODE@;
 @DECLARE@
 
 uint64_t num_calls;
-static uint64_t current; /* the session that runs */
 volatile uintptr_t repro_targets[4]; /* where a debugger stops: the subject's functions that this case calls */
 
 _Noreturn void shim_fail(const char *sentence)
@@ -244,17 +243,18 @@ _Noreturn void shim_fail(const char *sentence)
 }
 
 /* A watcher saw something, or the process was about to end; called from signal handlers too. */
-_Noreturn void shim_end_after_departure(void)
+_Noreturn void shim_end_after_departure(const struct departure *d)
 {
     static const char *const symptoms[] = {"ends or hangs", "output", "iv", "changes a canary", "reads beyond",
-        "writes beyond", "does not keep registers", "changes an input", "changes a context"};
+        "writes beyond", "does not keep registers", "changes an input", "changes a context",
+        "leaves a secret behind", "differs from call to call"};
     static const char *const buffers[] = {"an address", "key", "iv given", "input", "output", "iv", "associated data",
         "tag", "context", "second context", "results", "batch"};
-    const uint8_t *r = batch.case_results + 32 * current;
     printf("expected: the operation keeps to its buffers and registers and comes back\\n");
     printf("got: operation %u: %s; %s, offset %lld; signal %u; registers %#llx (bits as in protocol.md)\\n",
-           (unsigned)load_le32(r + 4), symptoms[r[1] <= 8 ? r[1] : 0], buffers[r[2] <= 11 ? r[2] : 0],
-           (long long)load_le64(r + 8), r[3], (unsigned long long)load_le64(r + 16));
+           (unsigned)load_le64(batch.results + 16), symptoms[d->symptom <= 10 ? d->symptom : 0],
+           buffers[d->buffer <= 11 ? d->buffer : 0], (long long)d->offset, d->signal,
+           (unsigned long long)d->registers);
     fflush(stdout);
     _exit(1);
 }
@@ -304,9 +304,10 @@ int main(void)
     results = calloc(1, batch_results_len());
     batch_bind_results(results, batch_results_len());
     repro_begin();
-    for (current = 0; current < batch.num_cases; current++) {
-        if (session_run_case(current)) {
-            shim_end_after_departure();
+    for (uint64_t i = 0; i < batch.num_cases; i++) {
+        const struct departure *d = session_run_case(i);
+        if (d != NULL) {
+            shim_end_after_departure(d);
         }
     }
     int departs = differ("statuses of the operations:", expected_statuses, batch.statuses, batch.num_ops);
