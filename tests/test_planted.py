@@ -56,7 +56,7 @@ CHAINED = (
 # Where the buffer ends at a guard page the write is a crash, elsewhere it changes a canary.
 FENCED = (
     fault("writes_behind_the_output", "", "", "the output"),
-    fault("writes_before_the_output", "", "", "1 bytes before the output"),
+    fault("writes_before_the_output", "", "", "1 bytes before the output", 256),
     fault("writes_behind_the_iv", "", "", "16 bytes from the start of the iv"),
     fault("writes_behind_the_context", "", "", "144 bytes from the start of the context"),
 )
