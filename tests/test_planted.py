@@ -149,7 +149,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
 def found(planted: Planted, row: Row, lane: str) -> tuple[Finding, ...]:
     """The findings of a plant, whose cell must be red."""
     cell = planted.run(row.plant.name, lane, row.count)
-    assert cell.state == "ran"
+    assert cell.state == "ran", cell.reason
     assert cell.red
     findings = tuple(item for item in cell.findings if not is_trial(item.case_id))
     assert findings
