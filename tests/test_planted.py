@@ -56,7 +56,7 @@ CHAINED = (
 # Where the buffer ends at a guard page the write is a crash, elsewhere it changes a canary.
 FENCED = (
     fault("writes_behind_the_output", "", "", "the output"),
-    fault("writes_before_the_output", "", "", "1 bytes before the output"),
+    fault("writes_before_the_output", "", "", "1 bytes before the output", 256),
     fault("writes_behind_the_iv", "", "", "16 bytes from the start of the iv"),
     fault("writes_behind_the_context", "", "", "144 bytes from the start of the context"),
 )
@@ -149,7 +149,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
 def found(planted: Planted, row: Row, lane: str) -> tuple[Finding, ...]:
     """The findings of a plant, whose cell must be red."""
     cell = planted.run(row.plant.name, lane, row.count)
-    assert cell.state == "ran"
+    assert cell.state == "ran", cell.reason
     assert cell.red
     findings = tuple(item for item in cell.findings if not is_trial(item.case_id))
     assert findings

@@ -48,11 +48,15 @@ class ShimDied(Exception):
 
 
 class SubjectEnded(Exception):
-    """The subject crashed or hung in a request that is no batch, and the shim said so: ``ended``."""
+    """The subject crashed or hung in a request that is no batch, and the shim said so: ``ended``.
 
-    def __init__(self, ended: messages.Ended) -> None:
+    ``said`` is what the process wrote to stderr, where a sanitizer reports.
+    """
+
+    def __init__(self, ended: messages.Ended, said: str) -> None:
         super().__init__(f"the subject ended: {ended.record}")
         self.ended = ended
+        self.said = said
 
 
 def ended_without_a_word(died: ShimDied) -> SubjectEnded:
@@ -60,7 +64,7 @@ def ended_without_a_word(died: ShimDied) -> SubjectEnded:
     record = np.zeros((), CASE_RESULT)
     record["verdict"] = Verdict.HANG if died.stalled else Verdict.CRASH
     record["signal"] = max(0, -died.returncode)
-    return SubjectEnded(messages.Ended(0, record))
+    return SubjectEnded(messages.Ended(0, record), died.said)
 
 
 class SharedMemory:
@@ -270,7 +274,7 @@ class Shim:
             raise HarnessFault(f"the shim refused: {sentence}")
         if kind == Kind.ENDED and expected in _MAY_END:
             self.close()
-            raise SubjectEnded(messages.decode_ended(payload))
+            raise SubjectEnded(messages.decode_ended(payload), self.said)
         if kind != expected:
             self.kill()
             raise HarnessFault(f"the shim answered garbage: {kind.name} where {expected.name} was due")

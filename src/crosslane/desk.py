@@ -14,7 +14,7 @@ from crosslane.compare import Departure
 from crosslane.confirm import confirm
 from crosslane.describe import departure_text, signal_name
 from crosslane.errors import HarnessFault
-from crosslane.execute import Executor, Station, execute_alone
+from crosslane.execute import Executor, Station, execute_alone, sanitizer_report
 from crosslane.generate import select_cases
 from crosslane.manifest import MESSAGES_PER_BATCH
 from crosslane.messages import Hello, Opened
@@ -99,7 +99,9 @@ def getter_text(seen: SubjectEnded) -> tuple[str, str]:
     if record["verdict"] == Verdict.HANG:
         return "hang", "the implementation's getter does not come back (3 s of CPU time)"
     how = signal_name(int(record["signal"]))
-    return "crash", f"the implementation's getter crashes with {how} instead of returning its table or NULL"
+    report = sanitizer_report(seen.said)
+    text = f"the implementation's getter crashes with {how} instead of returning its table or NULL"
+    return "crash", text + (f": {report}" if report else "")
 
 
 def _unlike(plan: CellPlan, hello: Hello, opened: Opened, block_len: int) -> str:

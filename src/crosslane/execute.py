@@ -12,7 +12,7 @@ from crosslane.errors import HarnessFault
 from crosslane.messages import Digests, Done, LargeRequest, Reason, RunFlag, Threaded
 from crosslane.wire import Batch, Results, Verdict, Watch
 
-__all__ = ["BLOCK_MODE", "Executor", "Station", "execute_alone", "execute_unless_declined"]
+__all__ = ["BLOCK_MODE", "Executor", "Station", "execute_alone", "execute_unless_declined", "sanitizer_report"]
 
 CAPACITY = 64 << 20
 """Bytes of each shared memory; pages that no batch uses take no memory."""
@@ -51,7 +51,7 @@ class Station:
         return replace(self, mode=BLOCK_MODE)
 
 
-def _sanitizer_report(said: str) -> str:
+def sanitizer_report(said: str) -> str:
     """The line of a sanitizer's report that says what was wrong and where, or nothing."""
     found = _REPORT.search(said)
     text = _PLACE.sub("", found[1]) if found else ""
@@ -167,7 +167,7 @@ class Executor:
         if done.reason == Reason.DEPARTURE:
             shim = self._shim
             self.close()
-            self.report = _sanitizer_report(shim.said)
+            self.report = sanitizer_report(shim.said)
             return False
         if done.cpu_ns > CPU_BUDGET_NS:
             self.close()

@@ -11,7 +11,7 @@ from crosslane.client import SharedMemory, SubjectEnded
 from crosslane.describe import signal_name
 from crosslane.desk import Desk
 from crosslane.errors import BadInput, HarnessFault
-from crosslane.execute import Executor, Station
+from crosslane.execute import Executor, Station, sanitizer_report
 from crosslane.manifest import Manifest
 from crosslane.messages import Digests, LargeRequest
 from crosslane.plan import AlgorithmPlan
@@ -135,7 +135,8 @@ def _ask(executor: Executor, request: LargeRequest, expected: Digests) -> _Seen 
         if record["verdict"] == Verdict.HANG:
             return _Seen(Verdict.HANG, Symptom.NONE, f"{doing} does not come back")
         how = f"with {signal_name(int(record['signal']))}" if record["signal"] else "by ending the process"
-        return _Seen(Verdict.CRASH, Symptom.NONE, f"{doing} crashes {how}")
+        report = sanitizer_report(ended.said)
+        return _Seen(Verdict.CRASH, Symptom.NONE, f"{doing} crashes {how}" + (f": {report}" if report else ""))
     return _compare(doing, got, expected)
 
 

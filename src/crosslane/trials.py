@@ -15,7 +15,7 @@ from crosslane.compare import Departure
 from crosslane.describe import departure_text
 from crosslane.desk import GETTER, Desk, getter_text
 from crosslane.errors import BadInput, HarnessFault
-from crosslane.execute import CAPACITY, Executor, Station
+from crosslane.execute import CAPACITY, Executor, Station, sanitizer_report
 from crosslane.generate import select_cases
 from crosslane.manifest import CaseId, parse_case_id
 from crosslane.messages import Ended
@@ -123,13 +123,14 @@ class _Seen:
 
 
 def _ask(executor: Executor, trial: TrialBatch, arch: str, num_rounds: int) -> _Seen:
+    report = ""
     try:
         departed = executor.threads(trial.batch, num_rounds).departed
     except SubjectEnded as ended:
-        departed = ended.ended
+        departed, report = ended.ended, sanitizer_report(ended.said)
     if departed is None:
         return _Seen(0, Verdict.RAN, Symptom.NONE, "")
-    departure = _departure(trial, departed)
+    departure = _departure(trial, departed, report)
     text = departure_text(trial.batch, departure, arch)
     if departure.verdict in (Verdict.CRASH, Verdict.HANG):
         if not departure.registers:
@@ -138,7 +139,7 @@ def _ask(executor: Executor, trial: TrialBatch, arch: str, num_rounds: int) -> _
     return _Seen(departure.case, departure.verdict, Symptom.NONDETERMINISM, text)
 
 
-def _departure(trial: TrialBatch, departed: Ended) -> Departure:
+def _departure(trial: TrialBatch, departed: Ended, report: str) -> Departure:
     """A record of the shim as a departure; raises HarnessFault for one that no shim writes."""
     record, case = departed.record, departed.case
     try:
@@ -149,7 +150,7 @@ def _departure(trial: TrialBatch, departed: Ended) -> Departure:
     except (ValueError, IndexError) as error:
         raise HarnessFault(f"the shim answered garbage: {record} of case {case} of {len(trial.batch)}") from error
     offset, signal, registers, pc = (int(record[name]) for name in ("offset", "signal", "registers", "pc"))
-    return Departure(case, verdict, symptom, op, buffer, offset, signal, registers, pc, b"", b"")
+    return Departure(case, verdict, symptom, op, buffer, offset, signal, registers, pc, b"", b"", report)
 
 
 def see_getter(station: Station) -> str:
