@@ -186,7 +186,7 @@ def _as_met(spot: Spot, raws: Sequence[Raw]) -> list[Fault]:
 
     What the watcher saw is its class, which is what checks of such faults go by; the native lane shrinks it.
     """
-    met = [raw for raw in raws if ends_process(raw.departure)]
+    met = [raw for raw in raws if ends_process(raw.departure) and symptom_name(raw.departure) == spot.plant.symptom]
     if spot.lane.runner == "native" or not met or spot.plant.symptom in ("output", "iv"):
         return []
     text = "+".join(prefix_of(met[0].departure, spot.lane.arch))
