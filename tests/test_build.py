@@ -30,7 +30,7 @@ OTHER = "aarch64" if HOST == "x86_64" else "x86_64"
 OF_OTHER_KINDS = [
     lane.name
     for lane in load_lanes(data_root() / "ci" / "lanes.toml")
-    if HOST in lane.hosts and (lane.arch in PORTABLE_ARCHES or not lane.usual)
+    if HOST in lane.hosts and (lane.arch in PORTABLE_ARCHES or not lane.usual) and lane.abi == "system"
 ]
 GENERIC = Path("impls") / "ciphers" / "toy" / "generic"
 
