@@ -92,6 +92,7 @@ TABLE: list[tuple[str, dict[str, Any], bool | None, str]] = [
     ("paths", {"declared_paths": ("1way",)}, True, ""),
     ("paths", {"paths": {"1way": ("1",), "wrap": ()}}, False, "no case took the declared path wrap"),
     ("paths", {"paths": {"wrap": ("1",)}}, False, "no case took the declared path 1way"),
+    ("paths", {"paths": {}, "wanted": 499}, None, "so few cases need not take"),
     ("paths", {"paths": {}}, False, "no case took the declared path 1way, wrap"),
     ("paths", {"paths": {}, "unwatched": ("paths",)}, None, "cannot be observed"),
     ("paths", {"paths": {}, "unwatched": ("registers",)}, False, "no case took the declared path"),
