@@ -278,3 +278,16 @@ def test_the_name_of_a_buffer_is_no_feature_of_a_case(
     checks: dict[str, Check], name: str, symptom: str, fault_class: str, claimed: bool
 ) -> None:
     assert checks[name].claims(symptom, fault_class) is claimed
+
+
+def test_no_check_of_answers_passes_where_all_answers_are_wrong(checks: dict[str, Check], make_cell: MakeCell) -> None:
+    """A garbage generator: its least case needs nothing, so that no feature names the check it fails."""
+    garbage = make_cell(
+        covered=COVERED, full=True, num_departed=640, findings=(FOUND,), faults=(seen("output", "any"),)
+    )
+    cut_short = make_cell(covered=COVERED, full=True, skipped=9)
+    for check in checks.values():
+        if check.classes and check.name not in ("determinism", "large"):
+            assert check.judge(garbage).passed is None, check.name
+            assert check.judge(cut_short).passed is None, check.name
+    assert checks["agreement"].judge(garbage).passed is False

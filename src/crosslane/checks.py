@@ -111,6 +111,8 @@ def _by_data(check: Check, covers: tuple[str, ...], watcher: str, cell: CellResu
         return Outcome(False, texts[0])
     if watcher and watcher in cell.unwatched:
         return Outcome(None, f"{watcher} cannot be observed in this lane")
+    if check.classes and (cell.num_departed or cell.skipped):
+        return Outcome(None, "the cell departs otherwise: answers that are wrong anyhow say nothing of this")
     return _covered(covers, cell)
 
 
