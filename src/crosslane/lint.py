@@ -120,7 +120,7 @@ def _check_files(item: Implementation, *, own: bool) -> Iterator[Problem]:
 
 
 def _check_paths(item: Implementation, texts: dict[Path, str]) -> Iterator[Problem]:
-    """Declared paths are those that the sources mark, in headers of the cipher's folder that they include too."""
+    """Declared paths are those that the sources mark, in the shared headers that they include too."""
     shared = _shared_headers(item, texts)
     marked = {name for text in (*texts.values(), *shared) for name in _PATH.findall(text)}
     declared = {name.rpartition(":")[2] for name in item.paths}
@@ -135,7 +135,9 @@ def _check_paths(item: Implementation, texts: dict[Path, str]) -> Iterator[Probl
 
 def _shared_headers(item: Implementation, texts: dict[Path, str]) -> list[str]:
     names = {name for text in texts.values() for name in _INCLUDE.findall(text)}
-    headers = (item.folder.parent / name for name in sorted(names) if "/" not in name)
+    cipher = item.folder.parent
+    folders = (cipher, cipher.parent.parent / "modes")
+    headers = (folder / name for name in sorted(names) if "/" not in name for folder in folders)
     return [_BLOCK_COMMENT.sub(" ", _read(header)) for header in headers if header.is_file()]
 
 
