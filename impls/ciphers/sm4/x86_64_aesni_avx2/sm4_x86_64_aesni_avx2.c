@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SM4 with AES-NI and AVX2: AESENCLAST takes the 128-bit halves of a register one by one.
+ */
+#include <immintrin.h>
+
+static inline __m256i sub_and_shift(__m256i v)
+{
+    const __m128i zero = _mm_setzero_si128();
+    const __m128i low = _mm_aesenclast_si128(_mm256_castsi256_si128(v), zero);
+    const __m128i high = _mm_aesenclast_si128(_mm256_extracti128_si256(v, 1), zero);
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+}
+
+#include "sm4_avx2.h"
+#include "sm4_avx2_modes.h"
+
+#define NEEDED (SUBJECT_X86_AES | SUBJECT_X86_AVX2)
+
+static const struct subject_leaf leaf = {
+    .contract = SUBJECT_CONTRACT,
+    .block_len = BLOCK_LEN,
+    .ways = WAYS,
+    .ctx_len = sizeof(struct sm4_ctx),
+    .ctx_align = _Alignof(struct sm4_ctx),
+    .setkey = setkey,
+    .encrypt_blocks = encrypt_blocks,
+    .decrypt_blocks = decrypt_blocks,
+    .ecb = {ecb_encrypt, ecb_decrypt},
+    .cbc = {NULL, cbc_decrypt}, /* encryption is one block at a time, fused or not */
+    .cfb = {NULL, cfb_decrypt},
+    .ctr = {ctr_crypt, ctr_crypt},
+    .xts_encrypt = xts_encrypt,
+    .xts_decrypt = xts_decrypt,
+    .xts_gb_encrypt = xts_gb_encrypt,
+    .xts_gb_decrypt = xts_gb_decrypt,
+};
+
+const struct subject_leaf *sm4_x86_64_aesni_avx2(uint64_t features);
+
+const struct subject_leaf *sm4_x86_64_aesni_avx2(uint64_t features)
+{
+    return (features & NEEDED) == NEEDED ? &leaf : NULL;
+}
