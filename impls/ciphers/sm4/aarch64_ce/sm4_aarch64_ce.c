@@ -69,6 +69,7 @@ NEON_INLINE void crypt_8(const struct neon_keys *k, uint8x16_t blocks[8], int de
 }
 
 #include "neon_fused.h"
+#include "neon_fused_steal.h"
 
 static const struct subject_leaf leaf = {
     .contract = SUBJECT_CONTRACT,
