@@ -19,7 +19,7 @@ with them. In ``L(B) = B ^ (B <<< 2) ^ (B <<< 10) ^ (B <<< 18) ^ (B <<< 24)`` by
 byte what is left of it when it is shifted so. So a round looks up ``first = into . F . post`` and
 ``second = into . G . post``, and ``from`` undoes ``into`` at the end.
 
-Run as a script: prints the tables of ``sm4_x86_64_aesni_avx.c`` and of ``sm4_avx2.h``, after all 256 values were checked
+Run as a script: prints the tables of ``sm4_x86_64_aesni_avx.c`` and ``sm4_avx2.h``, after all 256 values were checked
 against the S-box that the standard prints and, for the latter, through L in each place of a word. Exit status 0, or 1
 with one sentence if a value is wrong.
 """
