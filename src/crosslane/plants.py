@@ -68,8 +68,8 @@ class Plant:
 
     ``file`` lies below ``impls``; ``original`` is its content and ``changed`` what is compiled. ``symptom`` is what a
     fault must show; ``cell`` where no case shows it but the judgement of the whole cell does. ``lanes`` narrows where
-    it can show at all (empty: everywhere), ``why`` says the reason. ``in_mode`` is whether the portable code of the mode
-    is changed, and not the implementation.
+    it can show at all (empty: everywhere), ``why`` says the reason. ``in_mode`` is whether the mode's portable code is
+    changed, and not the implementation.
     """
 
     name: str
@@ -182,7 +182,7 @@ def _plant(
 
 
 def _includes(item: Implementation, file: Path) -> bool:
-    """Whether an implementation is compiled from a header in ``impls/modes``: it, or a header that it includes, says so."""
+    """Whether an implementation, or a header that it includes, includes this header of ``impls/modes``."""
     modes = item.folder.parents[2] / "modes"
     if file.parent != modes:
         return False
