@@ -25,11 +25,6 @@ NEON_INLINE uint8x16_t reverse_bytes(uint8x16_t v)
     return vextq_u8(v, v, 8);
 }
 
-NEON_INLINE uint8x16_t lrw_double(uint8x16_t number)
-{
-    return neon_xts_double(number, NEON_XTS);
-}
-
 /* key2 times the multiple of eight that is not above the index. */
 NEON_INLINE void lrw_set_base(struct neon_lrw *lrw)
 {
@@ -44,15 +39,15 @@ NEON_INLINE void lrw_begin(struct neon_lrw *lrw, const uint8_t *key2, const uint
     lrw->key = reverse_bytes(vld1q_u8(key2));
     m[0] = vdupq_n_u8(0);
     m[1] = vld1q_u8(key2);
-    lrw->key_8 = lrw_double(lrw->key);
+    lrw->key_8 = neon_double(lrw->key);
     m[2] = reverse_bytes(lrw->key_8);
     m[3] = veorq_u8(m[2], m[1]);
-    lrw->key_8 = lrw_double(lrw->key_8);
+    lrw->key_8 = neon_double(lrw->key_8);
     m[4] = reverse_bytes(lrw->key_8);
     m[5] = veorq_u8(m[4], m[1]);
     m[6] = veorq_u8(m[4], m[2]);
     m[7] = veorq_u8(m[4], m[3]);
-    lrw->key_8 = lrw_double(lrw->key_8);
+    lrw->key_8 = neon_double(lrw->key_8);
     lrw->high = load_be64(index);
     lrw->low = load_be64(index + 8);
     lrw_set_base(lrw);
@@ -65,7 +60,7 @@ NEON_INLINE void lrw_next_base(struct neon_lrw *lrw, uint64_t low_before)
 
     lrw->base = veorq_u8(lrw->base, power);
     for (low_before /= WAYS; (low_before & 1) != 0; low_before /= 2) {
-        power = lrw_double(power);
+        power = neon_double(power);
         lrw->base = veorq_u8(lrw->base, power);
     }
 }
