@@ -189,6 +189,7 @@ NEON_INLINE void crypt_8(const struct neon_keys *k, uint8x16_t *x, int decryptin
 }
 
 #include "neon_fused.h"
+#include "neon_fused_steal.h"
 #include "neon_lrw.h"
 
 static uint32_t sub_word(uint32_t word)
