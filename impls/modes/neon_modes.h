@@ -102,17 +102,20 @@ NEON_INLINE struct neon_counter neon_counter_after(const struct neon_counter *c,
  * GB/T 17964 has bit 7 as the lowest of a byte. */
 enum neon_xts_order { NEON_XTS, NEON_XTS_GB };
 
-/* x times the tweak: bits that leave a half come in at the bottom of the other one, or as the modulus below. */
+/* x times the tweak in the order of NEON_XTS: bits that leave a half come in at the bottom of the other one, or as the
+ * modulus below. */
+NEON_INLINE uint8x16_t neon_double(uint8x16_t t)
+{
+    const uint64x2_t back = vcombine_u64(vcreate_u64(0x87), vcreate_u64(1));
+    int64x2_t halves = vreinterpretq_s64_u8(t);
+    uint64x2_t out = vreinterpretq_u64_s64(vshrq_n_s64(halves, 63));
+    out = vandq_u64(vextq_u64(out, out, 1), back);
+    return veorq_u8(vreinterpretq_u8_s64(vaddq_s64(halves, halves)), vreinterpretq_u8_u64(out));
+}
+
 NEON_INLINE uint8x16_t neon_xts_double(uint8x16_t t, enum neon_xts_order order)
 {
-    if (order == NEON_XTS) {
-        const uint64x2_t back = vcombine_u64(vcreate_u64(0x87), vcreate_u64(1));
-        int64x2_t halves = vreinterpretq_s64_u8(t);
-        uint64x2_t out = vreinterpretq_u64_s64(vshrq_n_s64(halves, 63));
-        out = vandq_u64(vextq_u64(out, out, 1), back);
-        return veorq_u8(vreinterpretq_u8_s64(vaddq_s64(halves, halves)), vreinterpretq_u8_u64(out));
-    }
-    return vrbitq_u8(neon_xts_double(vrbitq_u8(t), NEON_XTS));
+    return order == NEON_XTS ? neon_double(t) : vrbitq_u8(neon_double(vrbitq_u8(t)));
 }
 
 /* x^8 times the tweak: each byte moves up by one place, and the last comes back as its product with the modulus below,
