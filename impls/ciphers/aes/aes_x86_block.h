@@ -39,15 +39,14 @@ ALWAYS_INLINE __m128i block_xor(__m128i a, __m128i b)
     return _mm_xor_si128(a, b);
 }
 
-ALWAYS_INLINE __m128i byte_order(void)
-{
-    return _mm_setr_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-}
+/* Where the bytes of a block in the other order come from. */
+#define BYTE_ORDER_HIGH INT64_C(0x0001020304050607)
+#define BYTE_ORDER_LOW INT64_C(0x08090a0b0c0d0e0f)
 
 /* All bytes in the other order: between the bytes of a block and a number of 128 bits. */
 ALWAYS_INLINE __m128i block_swap(__m128i v)
 {
-    return _mm_shuffle_epi8(v, byte_order());
+    return _mm_shuffle_epi8(v, _mm_set_epi64x(BYTE_ORDER_HIGH, BYTE_ORDER_LOW));
 }
 
 /* ---- key schedule, section 5.2 ------------------------------------------------------------------------------ */

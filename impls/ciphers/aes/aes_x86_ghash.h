@@ -27,7 +27,7 @@ ALWAYS_INLINE vec halves_sum(vec a)
 
 ALWAYS_INLINE struct products no_products(void)
 {
-    const vec zero = vec_broadcast(_mm_setzero_si128());
+    const vec zero = vec_number(0, 0);
     return (struct products){zero, zero, zero};
 }
 
@@ -42,7 +42,7 @@ ALWAYS_INLINE void add_product(struct products *p, vec a, vec power, vec power_s
  * and 7; then the same once more. */
 ALWAYS_INLINE vec reduce(struct products p)
 {
-    const vec fold = vec_broadcast(_mm_set_epi64x(0, (int64_t)(UINT64_C(0xc2) << 56)));
+    const vec fold = vec_number(0, UINT64_C(0xc2) << 56);
     const vec middle = vec_xor(p.cross, vec_xor(p.low, p.high));
     vec low = vec_xor(p.low, vec_shl_bytes(middle, 8)), high = vec_xor(p.high, vec_shr_bytes(middle, 8));
 

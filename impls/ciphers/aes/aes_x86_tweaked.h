@@ -44,13 +44,13 @@ ALWAYS_INLINE vec times_x(vec a, unsigned n)
 {
     const vec out = vec_shr64(a, (int)(64 - n));
 
-    return vec_xor(vec_xor(vec_shl64(a, (int)n), vec_shl_bytes(out, 8)), vec_clmul(out, vec_broadcast(folded()), 0x01));
+    return vec_xor(vec_xor(vec_shl64(a, (int)n), vec_shl_bytes(out, 8)), vec_clmul(out, vec_number(0, 0x87), 0x01));
 }
 
 /* The bits of each byte in the other order. */
 ALWAYS_INLINE vec reverse_bits(vec v)
 {
-    const vec nibble = vec_broadcast(_mm_set1_epi8(0x0f));
+    const vec nibble = vec_number(UINT64_C(0x0f0f0f0f0f0f0f0f), UINT64_C(0x0f0f0f0f0f0f0f0f));
     const __m128i reversed = _mm_setr_epi8(0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15);
     const vec low = vec_shuffle8(vec_broadcast(_mm_slli_epi16(reversed, 4)), vec_and(v, nibble));
     const vec high = vec_shuffle8(vec_broadcast(reversed), vec_and(vec_shr64(v, 4), nibble));

@@ -67,9 +67,17 @@ ALWAYS_INLINE vec vec_spread(vec first, vec later)
     return first;
 }
 
-/* 0, 1 .. in the low 64 bits of each block. */
-ALWAYS_INLINE vec vec_indices(void)
+/* The same 128-bit number everywhere. */
+ALWAYS_INLINE vec vec_number(uint64_t high, uint64_t low)
 {
+    return _mm_set_epi64x((int64_t)high, (int64_t)low);
+}
+
+/* 0, 1 .. times a number, as long as no half of it carries. */
+ALWAYS_INLINE vec vec_multiples(uint64_t high, uint64_t low)
+{
+    (void)high;
+    (void)low;
     return _mm_setzero_si128();
 }
 

@@ -70,10 +70,16 @@ ALWAYS_INLINE vec vec_spread(vec first, vec later)
     return _mm256_blend_epi32(first, later, 0xf0);
 }
 
-/* 0, 1 .. in the low 64 bits of each block. */
-ALWAYS_INLINE vec vec_indices(void)
+/* The same 128-bit number everywhere. */
+ALWAYS_INLINE vec vec_number(uint64_t high, uint64_t low)
 {
-    return _mm256_setr_epi64x(0, 0, 1, 0);
+    return _mm256_set_epi64x((int64_t)high, (int64_t)low, (int64_t)high, (int64_t)low);
+}
+
+/* 0, 1 .. times a number, as long as no half of it carries. */
+ALWAYS_INLINE vec vec_multiples(uint64_t high, uint64_t low)
+{
+    return _mm256_set_epi64x((int64_t)high, (int64_t)low, 0, 0);
 }
 
 #define vec_xor(a, b) _mm256_xor_si256(a, b)

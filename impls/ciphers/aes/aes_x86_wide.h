@@ -48,50 +48,77 @@ ALWAYS_INLINE void text_skip(struct text *t, size_t len)
     t->src += len;
 }
 
-/* v[0 .. n) = the cipher of each of their blocks. */
-ALWAYS_INLINE void encrypt_vecs(const struct aes_ctx *c, vec *v, unsigned n)
+ALWAYS_INLINE void add_key(vec *v, unsigned n, const __m128i *k)
 {
-    const __m128i *k = c->encrypt_key, *last = c->encrypt_key + c->num_rounds;
-    vec key = vec_broadcast_from(k++);
+    const vec key = vec_broadcast_from(k);
 
     UNROLL for (unsigned i = 0; i < n; i++)
     {
         v[i] = vec_xor(v[i], key);
     }
-    do {
-        key = vec_broadcast_from(k++);
-        UNROLL for (unsigned i = 0; i < n; i++)
-        {
-            v[i] = vec_aesenc(v[i], key);
-        }
-    } while (k != last);
-    key = vec_broadcast_from(k);
+}
+
+ALWAYS_INLINE void encrypt_round(vec *v, unsigned n, const __m128i *k)
+{
+    const vec key = vec_broadcast_from(k);
+
     UNROLL for (unsigned i = 0; i < n; i++)
     {
-        v[i] = vec_aesenclast(v[i], key);
+        v[i] = vec_aesenc(v[i], key);
+    }
+}
+
+ALWAYS_INLINE void decrypt_round(vec *v, unsigned n, const __m128i *k)
+{
+    const vec key = vec_broadcast_from(k);
+
+    UNROLL for (unsigned i = 0; i < n; i++)
+    {
+        v[i] = vec_aesdec(v[i], key);
+    }
+}
+
+#define MIDDLE_ROUNDS(round, v, n, k, num_rounds) \
+    round(v, n, (k) + 1);                         \
+    round(v, n, (k) + 2);                         \
+    round(v, n, (k) + 3);                         \
+    round(v, n, (k) + 4);                         \
+    round(v, n, (k) + 5);                         \
+    round(v, n, (k) + 6);                         \
+    round(v, n, (k) + 7);                         \
+    round(v, n, (k) + 8);                         \
+    round(v, n, (k) + 9);                         \
+    if ((num_rounds) > 10) {                      \
+        round(v, n, (k) + 10);                    \
+        round(v, n, (k) + 11);                    \
+        if ((num_rounds) > 12) {                  \
+            round(v, n, (k) + 12);                \
+            round(v, n, (k) + 13);                \
+        }                                         \
+    }
+
+/* v[0 .. n) = the cipher of each of their blocks. */
+ALWAYS_INLINE void encrypt_vecs(const struct aes_ctx *c, vec *v, unsigned n)
+{
+    const vec last = vec_broadcast_from(c->encrypt_key + c->num_rounds);
+
+    add_key(v, n, c->encrypt_key);
+    MIDDLE_ROUNDS(encrypt_round, v, n, c->encrypt_key, c->num_rounds)
+    UNROLL for (unsigned i = 0; i < n; i++)
+    {
+        v[i] = vec_aesenclast(v[i], last);
     }
 }
 
 ALWAYS_INLINE void decrypt_vecs(const struct aes_ctx *c, vec *v, unsigned n)
 {
-    const __m128i *k = c->decrypt_key, *last = c->decrypt_key + c->num_rounds;
-    vec key = vec_broadcast_from(k++);
+    const vec last = vec_broadcast_from(c->decrypt_key + c->num_rounds);
 
+    add_key(v, n, c->decrypt_key);
+    MIDDLE_ROUNDS(decrypt_round, v, n, c->decrypt_key, c->num_rounds)
     UNROLL for (unsigned i = 0; i < n; i++)
     {
-        v[i] = vec_xor(v[i], key);
-    }
-    do {
-        key = vec_broadcast_from(k++);
-        UNROLL for (unsigned i = 0; i < n; i++)
-        {
-            v[i] = vec_aesdec(v[i], key);
-        }
-    } while (k != last);
-    key = vec_broadcast_from(k);
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
-        v[i] = vec_aesdeclast(v[i], key);
+        v[i] = vec_aesdeclast(v[i], last);
     }
 }
 
@@ -107,7 +134,7 @@ ALWAYS_INLINE void crypt_vecs(const struct aes_ctx *c, vec *v, unsigned n, int d
 /* All bytes of each block in the other order. */
 ALWAYS_INLINE vec vec_swap(vec v)
 {
-    return vec_shuffle8(v, vec_broadcast(byte_order()));
+    return vec_shuffle8(v, vec_number(BYTE_ORDER_HIGH, BYTE_ORDER_LOW));
 }
 
 ALWAYS_INLINE void load_vecs(vec *v, const uint8_t *src, unsigned n)
@@ -298,21 +325,37 @@ ALWAYS_INLINE __m128i counter_number(struct counter counter)
     return _mm_set_epi64x((int64_t)counter.high, (int64_t)counter.low);
 }
 
-/* Counter blocks from `counter` on. Where the lower half carries nowhere, only it counts. */
+/* Counter blocks from `counter` on, whatever it carries. */
+static __attribute__((noinline)) void counter_blocks(uint8_t *blocks, struct counter counter, unsigned num_blocks)
+{
+    SUBJECT_PATH("ctr_wrap");
+    for (unsigned i = 0; i < num_blocks; i++) {
+        counter_store(blocks + i * BLOCK_LEN, counter_plus(counter, i));
+    }
+}
+
+/* The same in vectors. Where the last byte carries nowhere, it alone counts, in its place; where the lower half carries
+ * nowhere, that counts, as a number. */
 ALWAYS_INLINE void counter_vecs(vec *v, struct counter counter, unsigned n)
 {
-    if (counter.low <= UINT64_MAX - (n * VEC_BLOCKS - 1)) {
-        const vec first = vec_add64(vec_broadcast(counter_number(counter)), vec_indices());
+    const unsigned num_after = n * VEC_BLOCKS - 1;
+    const vec first = vec_broadcast(counter_number(counter));
+
+    if ((uint8_t)counter.low <= UINT8_MAX - num_after) {
+        const vec start = vec_add64(vec_swap(first), vec_multiples(UINT64_C(1) << 56, 0));
         UNROLL for (unsigned i = 0; i < n; i++)
         {
-            v[i] = vec_swap(vec_add64(first, vec_broadcast(_mm_set_epi64x(0, (int64_t)(i * VEC_BLOCKS)))));
+            v[i] = vec_add64(start, vec_number((uint64_t)i * VEC_BLOCKS << 56, 0));
+        }
+    } else if (counter.low <= UINT64_MAX - num_after) {
+        const vec start = vec_add64(first, vec_multiples(0, 1));
+        UNROLL for (unsigned i = 0; i < n; i++)
+        {
+            v[i] = vec_swap(vec_add64(start, vec_number(0, i * VEC_BLOCKS)));
         }
     } else {
         uint8_t blocks[WIDE_VECS * VEC_LEN];
-        SUBJECT_PATH("ctr_wrap");
-        for (unsigned i = 0; i < n * VEC_BLOCKS; i++) {
-            counter_store(blocks + i * BLOCK_LEN, counter_plus(counter, i));
-        }
+        counter_blocks(blocks, counter, n * VEC_BLOCKS);
         load_vecs(v, blocks, n);
     }
 }
