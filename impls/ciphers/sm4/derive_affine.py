@@ -14,13 +14,13 @@ in the table of its low nibble.
 
 Where many rounds follow each other, the state can stay on the other side of ``into(x) = phi(A * x)``, the linear part
 of ``pre``: its constant goes into the round keys, and the look-ups behind AES's S-box bring the linear transformation
-with them. Of L(B) = B ^ (B <<< 2) ^ (B <<< 10) ^ (B <<< 18) ^ (B <<< 24), byte m of the result (0 the most significant)
-is ``F(B[m]) + G(B[m+1]) + G(B[m+2]) + (F + G)(B[m+3])``, ``G`` a rotation of the byte by two bits and ``F(b) = b + 4 b``
-in integers modulo 256 without carries. So ``first = into . F . post`` and ``second = into . G . post`` are all that is
-looked up in a round, and ``from`` undoes ``into`` at the end.
+with them. In ``L(B) = B ^ (B <<< 2) ^ (B <<< 10) ^ (B <<< 18) ^ (B <<< 24)`` byte m, 0 the most significant, is
+``F(B[m]) + G(B[m+1]) + G(B[m+2]) + (F + G)(B[m+3])``: ``G`` rotates a byte by two bits to the left, and ``F`` adds to a
+byte what is left of it when it is shifted so. So a round looks up ``first = into . F . post`` and
+``second = into . G . post``, and ``from`` undoes ``into`` at the end.
 
-Run as a script: prints the tables of ``sm4_x86_64_aesni_avx.c`` and of ``sm4_avx2.h``, after all 256 values were checked
-against the S-box that the standard prints and, for the second, against L in each place of a word. Exit status 0, or 1
+Run as a script: prints the tables of ``sm4_x86_64_aesni_avx.c`` and ``sm4_avx2.h``, after all 256 values were checked
+against the S-box that the standard prints and, for the latter, through L in each place of a word. Exit status 0, or 1
 with one sentence if a value is wrong.
 """
 

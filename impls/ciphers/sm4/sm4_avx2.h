@@ -7,7 +7,8 @@
  * (derive_affine.py has the reasons and proves it). ShiftRows is undone by the shuffles that rotate words. No byte is
  * swapped: bytes of a word stand in the order of memory, and what rotates words to the left moves them down.
  *
- * The file that includes this one defines sub_and_shift: AESENCLAST with a zero key on both halves.
+ * The file that includes this one defines SUB_AND_SHIFT, instructions that put both halves of %[low] through AESENCLAST
+ * with the zeros at (%[constants]) for a key; %[high] is free in them.
  */
 #ifndef SM4_AVX2_H
 #define SM4_AVX2_H
@@ -58,12 +59,20 @@ static const uint8_t from_hi[16] = {0x00, 0x55, 0x57, 0x02, 0x44, 0x11, 0x13, 0x
 #define PLACE(c, r) (uint8_t)(4 * (((c) - (r)) & 3) + (r))
 #define UNSHIFT_WORD(c, n) \
     PLACE(c, (0 + (n)) & 3), PLACE(c, (1 + (n)) & 3), PLACE(c, (2 + (n)) & 3), PLACE(c, (3 + (n)) & 3)
-#define UNSHIFT(n) UNSHIFT_WORD(0, n), UNSHIFT_WORD(1, n), UNSHIFT_WORD(2, n), UNSHIFT_WORD(3, n)
+#define UNSHIFT_BLOCK(n) UNSHIFT_WORD(0, n), UNSHIFT_WORD(1, n), UNSHIFT_WORD(2, n), UNSHIFT_WORD(3, n)
+#define UNSHIFT(n) UNSHIFT_BLOCK(n), UNSHIFT_BLOCK(n)
+#define NIBBLES 0x0f, 0x0f, 0x0f, 0x0f, 0x0f, 0x0f, 0x0f, 0x0f
 
-static const uint8_t unshift[16] = {UNSHIFT(0)};
-static const uint8_t unshift_rotl8[16] = {UNSHIFT(1)};
-static const uint8_t unshift_rotl16[16] = {UNSHIFT(2)};
-static const uint8_t unshift_rotl24[16] = {UNSHIFT(3)};
+/* What the rounds have as operands in memory, 32 bytes each. */
+static const _Alignas(32) struct {
+    uint8_t zero[32], nibbles[32], unshift[32], unshift_rotl8[32], unshift_rotl16[32], unshift_rotl24[32];
+} constants = {
+    .nibbles = {NIBBLES, NIBBLES, NIBBLES, NIBBLES},
+    .unshift = {UNSHIFT(0)},
+    .unshift_rotl8 = {UNSHIFT(1)},
+    .unshift_rotl16 = {UNSHIFT(2)},
+    .unshift_rotl24 = {UNSHIFT(3)},
+};
 static const uint8_t swap_words[16] = {3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12};
 
 static inline __m128i load_block(const uint8_t *p)
@@ -118,31 +127,62 @@ static inline __m256i map(const uint8_t lo[16], const uint8_t hi[16], __m256i v)
 
 static inline void map_words(const uint8_t lo[16], const uint8_t hi[16], __m256i v[GROUP_VECS])
 {
-    for (unsigned i = 0; i < GROUP_VECS; i++) {
-        v[i] = map(lo, hi, v[i]);
-    }
+    v[0] = map(lo, hi, v[0]);
+    v[1] = map(lo, hi, v[1]);
+    v[2] = map(lo, hi, v[2]);
+    v[3] = map(lo, hi, v[3]);
 }
 
-/* x0 and T = L(S(.)) of v, section 6.2, all of it mapped. What is ready first is added first. */
-static inline __m256i add_transform(__m256i x0, __m256i v)
-{
-    const __m256i s = sub_and_shift(v), low = low_nibbles(s), high = high_nibbles(s);
-    const __m256i f = look_up(first_lo, first_hi, low, high), g = look_up(second_lo, second_hi, low, high);
-    const __m256i middle = _mm256_xor_si256(permute(g, unshift_rotl8), permute(g, unshift_rotl16));
+/* x0 ^= T(x1 ^ x2 ^ x3 ^ rk), T = L(S(.)), sections 6.1 and 6.2, all of it mapped. In assembly, because there are just as
+ * many registers as words of state, tables and intermediate values: a compiler that holds other constants in some leaves
+ * the state to wait for its way through memory. What is ready last is added last: x1, and in the end the fourth byte. */
+/* clang-format off */
+#define ROUND(x0, x1, x2, x3, at)                    \
+    "vpbroadcastd " at "(%[rk]), %[low]\n\t"         \
+    "vpxor %[" x2 "], %[low], %[low]\n\t"            \
+    "vpxor %[" x3 "], %[low], %[low]\n\t"            \
+    "vpxor %[" x1 "], %[low], %[low]\n\t"            \
+    SUB_AND_SHIFT                                    \
+    "vpsrld $4, %[low], %[high]\n\t"                 \
+    "vpand 32(%[constants]), %[low], %[low]\n\t"     \
+    "vpand 32(%[constants]), %[high], %[high]\n\t"   \
+    "vpshufb %[low], %[second_lo], %[g]\n\t"         \
+    "vpshufb %[low], %[first_lo], %[f]\n\t"          \
+    "vpshufb %[high], %[second_hi], %[low]\n\t"      \
+    "vpshufb %[high], %[first_hi], %[high]\n\t"      \
+    "vpxor %[low], %[g], %[g]\n\t"                   \
+    "vpxor %[high], %[f], %[f]\n\t"                  \
+    "vpshufb 96(%[constants]), %[g], %[low]\n\t"     \
+    "vpshufb 128(%[constants]), %[g], %[high]\n\t"   \
+    "vpxor %[f], %[g], %[g]\n\t"                     \
+    "vpshufb 64(%[constants]), %[f], %[f]\n\t"       \
+    "vpshufb 160(%[constants]), %[g], %[g]\n\t"      \
+    "vpxor %[low], %[" x0 "], %[" x0 "]\n\t"         \
+    "vpxor %[high], %[f], %[f]\n\t"                  \
+    "vpxor %[f], %[" x0 "], %[" x0 "]\n\t"           \
+    "vpxor %[g], %[" x0 "], %[" x0 "]\n\t"
 
-    x0 = _mm256_xor_si256(x0, permute(f, unshift));
-    return _mm256_xor_si256(_mm256_xor_si256(x0, middle), permute(_mm256_xor_si256(f, g), unshift_rotl24));
-}
+#define FOUR_ROUNDS                     \
+    ROUND("x0", "x1", "x2", "x3", "0")  \
+    ROUND("x1", "x2", "x3", "x0", "4")  \
+    ROUND("x2", "x3", "x0", "x1", "8")  \
+    ROUND("x3", "x0", "x1", "x2", "12")
 
-/* Two rounds, which share the sum of two words. */
-static inline void two_rounds(__m256i *x0, __m256i *x1, __m256i x2, __m256i x3, const uint32_t *rk)
-{
-    const __m256i sum = _mm256_xor_si256(x2, x3);
-    const __m256i next = _mm256_xor_si256(sum, broadcast(rk[1]));
+#define FOUR_ROUNDS_OF_TWO              \
+    ROUND("x0", "x1", "x2", "x3", "0")  \
+    ROUND("y0", "y1", "y2", "y3", "0")  \
+    ROUND("x1", "x2", "x3", "x0", "4")  \
+    ROUND("y1", "y2", "y3", "y0", "4")  \
+    ROUND("x2", "x3", "x0", "x1", "8")  \
+    ROUND("y2", "y3", "y0", "y1", "8")  \
+    ROUND("x3", "x0", "x1", "x2", "12") \
+    ROUND("y3", "y0", "y1", "y2", "12")
+/* clang-format on */
 
-    *x0 = add_transform(*x0, _mm256_xor_si256(_mm256_xor_si256(sum, broadcast(rk[0])), *x1));
-    *x1 = add_transform(*x1, _mm256_xor_si256(next, *x0));
-}
+#define SCRATCH [low] "=&x"(low), [high] "=&x"(high), [f] "=&x"(f), [g] "=&x"(g)
+#define CONSTANTS                                                                                                  \
+    [constants] "r"(&constants), "m"(constants), [first_lo] "x"(twice(first_lo)), [first_hi] "x"(twice(first_hi)), \
+        [second_lo] "x"(twice(second_lo)), [second_hi] "x"(twice(second_hi))
 
 /* With the reverse transformation R, section 6.1: the words come out last first. */
 static inline void store_reversed(__m256i v[GROUP_VECS], __m256i x0, __m256i x1, __m256i x2, __m256i x3)
@@ -156,28 +196,33 @@ static inline void store_reversed(__m256i v[GROUP_VECS], __m256i x0, __m256i x1,
 
 static void crypt_group(const uint32_t *rk, __m256i v[GROUP_VECS])
 {
+    __m256i low, high, f, g;
+
     SUBJECT_PATH("one_group");
     map_words(into_lo, into_hi, v);
     __m256i x0 = v[0], x1 = v[1], x2 = v[2], x3 = v[3];
-    for (unsigned i = 0; i < ROUNDS; i += 4) {
-        two_rounds(&x0, &x1, x2, x3, rk + i);
-        two_rounds(&x2, &x3, x0, x1, rk + i + 2);
+    for (const uint32_t *end = rk + ROUNDS; rk < end; rk += 4) {
+        __asm__(FOUR_ROUNDS
+                : [x0] "+x"(x0), [x1] "+x"(x1), [x2] "+x"(x2), [x3] "+x"(x3), SCRATCH
+                : [rk] "r"(rk), "m"(*(const uint32_t (*)[4])rk), CONSTANTS);
     }
     store_reversed(v, x0, x1, x2, x3);
 }
 
 static void crypt_two_groups(const uint32_t *rk, __m256i v[WIDE_VECS])
 {
+    __m256i low, high, f, g;
+
     SUBJECT_PATH("two_groups");
     map_words(into_lo, into_hi, v);
     map_words(into_lo, into_hi, v + GROUP_VECS);
     __m256i x0 = v[0], x1 = v[1], x2 = v[2], x3 = v[3];
     __m256i y0 = v[4], y1 = v[5], y2 = v[6], y3 = v[7];
-    for (unsigned i = 0; i < ROUNDS; i += 4) {
-        two_rounds(&x0, &x1, x2, x3, rk + i);
-        two_rounds(&y0, &y1, y2, y3, rk + i);
-        two_rounds(&x2, &x3, x0, x1, rk + i + 2);
-        two_rounds(&y2, &y3, y0, y1, rk + i + 2);
+    for (const uint32_t *end = rk + ROUNDS; rk < end; rk += 4) {
+        __asm__(FOUR_ROUNDS_OF_TWO
+                : [x0] "+x"(x0), [x1] "+x"(x1), [x2] "+x"(x2), [x3] "+x"(x3), [y0] "+x"(y0), [y1] "+x"(y1),
+                  [y2] "+x"(y2), [y3] "+x"(y3), SCRATCH
+                : [rk] "r"(rk), "m"(*(const uint32_t (*)[4])rk), CONSTANTS);
     }
     store_reversed(v, x0, x1, x2, x3);
     store_reversed(v + GROUP_VECS, y0, y1, y2, y3);
@@ -244,23 +289,38 @@ static inline void transpose_groups(__m256i v[WIDE_VECS])
 
 static inline void load_blocks(__m256i v[WIDE_VECS], const uint8_t *src)
 {
-    for (unsigned i = 0; i < WIDE_VECS; i++) {
-        v[i] = load(src + VEC_LEN * i);
-    }
+    v[0] = load(src);
+    v[1] = load(src + VEC_LEN);
+    v[2] = load(src + 2 * VEC_LEN);
+    v[3] = load(src + 3 * VEC_LEN);
+    v[4] = load(src + 4 * VEC_LEN);
+    v[5] = load(src + 5 * VEC_LEN);
+    v[6] = load(src + 6 * VEC_LEN);
+    v[7] = load(src + 7 * VEC_LEN);
 }
 
 static inline void store_blocks(uint8_t *dst, const __m256i v[WIDE_VECS])
 {
-    for (unsigned i = 0; i < WIDE_VECS; i++) {
-        store(dst + VEC_LEN * i, v[i]);
-    }
+    store(dst, v[0]);
+    store(dst + VEC_LEN, v[1]);
+    store(dst + 2 * VEC_LEN, v[2]);
+    store(dst + 3 * VEC_LEN, v[3]);
+    store(dst + 4 * VEC_LEN, v[4]);
+    store(dst + 5 * VEC_LEN, v[5]);
+    store(dst + 6 * VEC_LEN, v[6]);
+    store(dst + 7 * VEC_LEN, v[7]);
 }
 
 static inline void xor_vecs(__m256i v[WIDE_VECS], const __m256i w[WIDE_VECS])
 {
-    for (unsigned i = 0; i < WIDE_VECS; i++) {
-        v[i] = _mm256_xor_si256(v[i], w[i]);
-    }
+    v[0] = _mm256_xor_si256(v[0], w[0]);
+    v[1] = _mm256_xor_si256(v[1], w[1]);
+    v[2] = _mm256_xor_si256(v[2], w[2]);
+    v[3] = _mm256_xor_si256(v[3], w[3]);
+    v[4] = _mm256_xor_si256(v[4], w[4]);
+    v[5] = _mm256_xor_si256(v[5], w[5]);
+    v[6] = _mm256_xor_si256(v[6], w[6]);
+    v[7] = _mm256_xor_si256(v[7], w[7]);
 }
 
 #endif

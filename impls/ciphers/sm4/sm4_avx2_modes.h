@@ -62,9 +62,13 @@ static void ecb_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_
 static inline void load_blocks_before(__m256i v[WIDE_VECS], const uint8_t *chain, const uint8_t *src)
 {
     v[0] = _mm256_inserti128_si256(_mm256_castsi128_si256(load_block(chain)), load_block(src), 1);
-    for (unsigned i = 1; i < WIDE_VECS; i++) {
-        v[i] = load(src + VEC_LEN * i - BLOCK_LEN);
-    }
+    v[1] = load(src + VEC_LEN - BLOCK_LEN);
+    v[2] = load(src + 2 * VEC_LEN - BLOCK_LEN);
+    v[3] = load(src + 3 * VEC_LEN - BLOCK_LEN);
+    v[4] = load(src + 4 * VEC_LEN - BLOCK_LEN);
+    v[5] = load(src + 5 * VEC_LEN - BLOCK_LEN);
+    v[6] = load(src + 6 * VEC_LEN - BLOCK_LEN);
+    v[7] = load(src + 7 * VEC_LEN - BLOCK_LEN);
 }
 
 /* All ciphertext that is still wanted is read before the first store: dst may be src. */
@@ -268,9 +272,9 @@ static inline void tweaks_advance(__m256i t[GROUP_VECS], enum bit_order order)
                                _mm256_xor_si256(_mm256_srli_epi32(v, 2), _mm256_srli_epi32(v, 7)));
         out = permute(out, swap_words);
     }
-    for (unsigned i = 3; i > 0; i--) {
-        t[i] = _mm256_or_si256(_mm256_slli_epi32(t[i], WAYS), _mm256_srli_epi32(t[i - 1], 32 - WAYS));
-    }
+    t[3] = _mm256_or_si256(_mm256_slli_epi32(t[3], WAYS), _mm256_srli_epi32(t[2], 32 - WAYS));
+    t[2] = _mm256_or_si256(_mm256_slli_epi32(t[2], WAYS), _mm256_srli_epi32(t[1], 32 - WAYS));
+    t[1] = _mm256_or_si256(_mm256_slli_epi32(t[1], WAYS), _mm256_srli_epi32(t[0], 32 - WAYS));
     t[0] = _mm256_xor_si256(_mm256_slli_epi32(t[0], WAYS), out);
 }
 

@@ -74,11 +74,6 @@ static const uint32_t table_0[256] = {SBOX(ENTRY_0)};
 static const uint32_t fk[4] = {0xa3b1bac6u, 0x56aa3350u, 0x677d9197u, 0xb27022dcu};
 static const uint32_t ck[ROUNDS] = {CK8(0u), CK8(8u), CK8(16u), CK8(24u)};
 
-struct sm4_keys {
-    uint32_t encrypt[ROUNDS];
-    uint32_t decrypt[ROUNDS];
-};
-
 /* T', section 7.3: as T, with L'(B) = B ^ (B <<< 13) ^ (B <<< 23). */
 static inline uint32_t transform_key_word(uint32_t v)
 {
@@ -86,6 +81,11 @@ static inline uint32_t transform_key_word(uint32_t v)
                  ((uint32_t)sbox[(v >> 8) & 0xffu] << 8) | (uint32_t)sbox[v & 0xffu];
     return b ^ rotl32(b, 13) ^ rotl32(b, 23);
 }
+
+struct sm4_keys {
+    uint32_t encrypt[ROUNDS];
+    uint32_t decrypt[ROUNDS];
+};
 
 static inline void expand_key(struct sm4_keys *keys, const uint8_t key[16])
 {

@@ -2,15 +2,11 @@
  *
  * SM4 with AES-NI and AVX2: AESENCLAST takes the 128-bit halves of a register one by one.
  */
-#include <immintrin.h>
-
-static inline __m256i sub_and_shift(__m256i v)
-{
-    const __m128i zero = _mm_setzero_si128();
-    const __m128i low = _mm_aesenclast_si128(_mm256_castsi256_si128(v), zero);
-    const __m128i high = _mm_aesenclast_si128(_mm256_extracti128_si256(v, 1), zero);
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
-}
+#define SUB_AND_SHIFT                                    \
+    "vextracti128 $1, %[low], %x[high]\n\t"              \
+    "vaesenclast (%[constants]), %x[low], %x[low]\n\t"   \
+    "vaesenclast (%[constants]), %x[high], %x[high]\n\t" \
+    "vinserti128 $1, %x[high], %[low], %[low]\n\t"
 
 #include "sm4_avx2.h"
 #include "sm4_avx2_modes.h"

@@ -2,12 +2,7 @@
  *
  * SM4 with VAES and AVX2: AESENCLAST takes a whole register.
  */
-#include <immintrin.h>
-
-static inline __m256i sub_and_shift(__m256i v)
-{
-    return _mm256_aesenclast_epi128(v, _mm256_setzero_si256());
-}
+#define SUB_AND_SHIFT "vaesenclast (%[constants]), %[low], %[low]\n\t"
 
 #include "sm4_avx2.h"
 #include "sm4_avx2_modes.h"
