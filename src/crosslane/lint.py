@@ -25,6 +25,7 @@ _SPDX = re.compile(r"SPDX-License-Identifier: ([A-Za-z0-9.-]+ OR )?Apache-2\.0")
 _SPDX_LINES = 2
 _SPDX_SUFFIXES = (*SOURCE_SUFFIXES, ".py", ".toml")
 _SCRIPT = re.compile(r"(derive|find)[a-z0-9_]*\.py")
+_SEARCH = re.compile(r"find[a-z0-9_]*\.c")
 _PATH = re.compile(r'\bSUBJECT_PATH\s*\(?\s*"([^"]*)"')
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 _SYSTEM_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([^>]+)>", re.MULTILINE)
@@ -219,10 +220,10 @@ def _check_cipher(cipher: Cipher, registry: Registry) -> Iterator[Problem]:
             and entry.name != "cipher.toml"
             and entry.suffix != ".h"
             and not _SCRIPT.fullmatch(entry.name)
+            and not _SEARCH.fullmatch(entry.name)
         ):
-            yield _problem(
-                entry, "does not belong to a cipher; allowed are cipher.toml, *.h, derive*.py and find*.py; remove it"
-            )
+            allowed = "cipher.toml, *.h, derive*.py, find*.py and find*.c"
+            yield _problem(entry, f"does not belong to a cipher; allowed are {allowed}; remove it")
 
 
 def _check_mode(mode: Mode) -> Iterator[Problem]:

@@ -14,10 +14,12 @@ from typing import Any, TypeVar
 
 import click
 
-from crosslane.bench.counting import Counts, count
+from crosslane.bench.counting import Counts, count, counter_for
 from crosslane.bench.jobs import DEFAULT_SIZES, Job, choose_cells, plan_jobs, with_base
+from crosslane.bench.llvm import DEFAULT_CORES, find_llvm, require_core
 from crosslane.bench.marks import load_marks, marks_table
 from crosslane.bench.measure import CLOCKS, Measurement, Settings, measure_all, pick_cpu
+from crosslane.bench.modelled import MODEL_SIZES, Model, Modelled, model_job, model_table
 from crosslane.bench.peers import LIBRARIES, is_plain_c, load_assembly, require_libraries, with_libraries
 from crosslane.bench.plot import curves_of, draw
 from crosslane.bench.report import conditions, processor_name, to_json, write_text
@@ -33,13 +35,12 @@ from crosslane.bench.tables import (
     vs_tables,
 )
 from crosslane.bench.tcrypt import jobs_for, load_layouts, tcrypt_tables
-from crosslane.build import build_bench, build_plugin
+from crosslane.build import build_bench
 from crosslane.data import data_root
 from crosslane.errors import BadInput
 from crosslane.isa import host_arch
 from crosslane.model import Implementation, Lane, Registry
 from crosslane.registry import load_registry
-from crosslane.toolchain import runner_command
 
 __all__ = ["bench_command"]
 
@@ -60,6 +61,7 @@ class _Run:
     settings: Settings
     results: list[Measurement] = field(default_factory=list)
     counts: list[Counts] = field(default_factory=list)
+    models: list[Modelled] = field(default_factory=list)
 
 
 _OPTIONS = (
@@ -130,8 +132,7 @@ def _measure_all(registry: Registry, jobs: Sequence[Job], run: _Run, show: Calla
         click.echo(f"{text}\n")
     for job in jobs:
         if job.lane.runner != "native":
-            plugin = build_plugin(registry.root)
-            run.counts.append(count(programs[job.lane], runner_command(job.lane), plugin, job, run.settings))
+            run.counts.append(count(programs[job.lane], counter_for(registry.root, job.lane), job, run.settings))
             click.echo(f"{counts_table(run.counts[-1])}\n")
 
 
@@ -140,7 +141,7 @@ def _finish(run: _Run, options: dict[str, Any], *, noisy: Sequence[Noisy]) -> in
     if options["marks"]:
         click.echo(f"{marks_table(load_marks(), run.results, run.counts)}\n")
     if options["json_file"] is not None:
-        write_text(options["json_file"], to_json(run.results, run.counts, run.settings))
+        write_text(options["json_file"], to_json(run.results, run.counts, run.models, run.settings))
     if options["plot_file"] is not None:
         unit, curves = curves_of(run.results)
         if not curves:
@@ -164,7 +165,8 @@ def _finish(run: _Run, options: dict[str, Any], *, noisy: Sequence[Noisy]) -> in
 def _complete(run: _Run) -> bool:
     """Whether each job gave figures; an implementation that declines on this CPU may, if others of its job ran."""
     unavailable = any(counts.unavailable or not counts.instructions for counts in run.counts)
-    return not unavailable and all(found.series for found in run.results)
+    not_modelled = any(found.unavailable or not found.figures for found in run.models)
+    return not unavailable and not not_modelled and all(found.series for found in run.results)
 
 
 def _end(status: int) -> None:
@@ -181,6 +183,8 @@ def _end(status: int) -> None:
 @click.option(
     "--tcrypt", "number", type=int, metavar="MODE", help="The layout of the kernel's tcrypt mode, e.g. 218, 300."
 )
+@click.option("--model", is_flag=True, help="Simulate a core on the instructions executed, with llvm-mca.")
+@click.option("--core", metavar="NAME", help="The core for --model; default: neoverse-n2, on x86-64 znver3.")
 @click.pass_context
 def bench_command(context: click.Context, /, **options: Any) -> None:
     """Measure speed natively, in turns within one process; count instructions under qemu.
@@ -193,11 +197,15 @@ def bench_command(context: click.Context, /, **options: Any) -> None:
 
 
 def _bench(options: dict[str, Any]) -> int:
-    slope, base, number = options["slope"], options["base"], options["number"]
-    if (slope is True) + (base is not None) + (number is not None) > 1:
-        raise BadInput("--slope, --vs and --tcrypt are three ways to print; give one of them")
+    slope, base, number, model = options["slope"], options["base"], options["number"], options["model"]
+    if (slope is True) + (base is not None) + (number is not None) + (model is True) > 1:
+        raise BadInput("--slope, --vs, --tcrypt and --model are four ways to print; give one of them")
+    if options["core"] is not None and not model:
+        raise BadInput("--core names the core that --model simulates; give --model too")
     if number is not None:
         return _bench_tcrypt(options, number)
+    if model:
+        return _bench_model(options)
     run = _Run(_settings(options, _SLOPE_SIZES if slope else DEFAULT_SIZES))
     if slope and len(run.settings.sizes) < MIN_SLOPE_SIZES:
         raise BadInput("--slope fits a line and needs three sizes or more; give more --size options, or none")
@@ -216,6 +224,26 @@ def _bench(options: dict[str, Any]) -> int:
     limit = run.settings.max_noise
     noisy = noisy_slopes(run.results, limit) if slope else _noisy(run, ratios_only=base is not None)
     return _finish(run, options, noisy=noisy)
+
+
+def _bench_model(options: dict[str, Any]) -> int:
+    llvm = find_llvm()
+    run = _Run(_settings(options, MODEL_SIZES))
+    registry = load_registry(data_root())
+    jobs = plan_jobs(registry, choose_cells(registry, options["cells"]), key_lens=options["key_lens"])
+    cores = {arch: options["core"] or DEFAULT_CORES[arch] for arch in sorted({job.lane.arch for job in jobs})}
+    for arch, core in cores.items():
+        require_core(llvm, arch, core)
+    models: dict[Lane, tuple[Path, Model]] = {}
+    for i, job in enumerate(jobs):
+        if job.lane not in models:
+            program = build_bench(registry, job.lane, _implementations(registry, job.lane))
+            models[job.lane] = program, Model(llvm, program, job.lane.arch, cores[job.lane.arch])
+        program, model = models[job.lane]
+        _say(f"simulating {job.algorithm} {job.direction}, job {i + 1} of {len(jobs)}")
+        run.models.append(model_job(program, counter_for(registry.root, job.lane), job, run.settings, model))
+    click.echo(f"{model_table(run.models)}\n")
+    return _finish(run, options, noisy=())
 
 
 def _noisy(run: _Run, *, ratios_only: bool) -> list[Noisy]:

@@ -119,7 +119,9 @@ def selftest_command(
     counts = Counts() if count is None else Counts(count, count, count, count)
     workers = jobs or default_workers()
     checks = load_checks(registry.root)
-    tried = try_spots(spots, checks, counts, num_workers=workers, tell=lambda item: click.echo(_line(item)))
+    tried = try_spots(
+        spots, checks, counts, num_workers=workers, tell=lambda item: click.echo(_line(item)), shrink_all=store
+    )
     for item in tried:
         if item.text:
             click.echo(f"{item.name} in {item.cell}: {item.text}")
