@@ -307,12 +307,6 @@ ALWAYS_INLINE struct counter counter_load(const uint8_t *p)
     return (struct counter){load_be64(p), load_be64(p + 8)};
 }
 
-ALWAYS_INLINE void counter_store(uint8_t *p, struct counter counter)
-{
-    store_be64(p, counter.high);
-    store_be64(p + 8, counter.low);
-}
-
 ALWAYS_INLINE struct counter counter_plus(struct counter counter, uint64_t n)
 {
     const uint64_t low = counter.low + n;
@@ -323,6 +317,11 @@ ALWAYS_INLINE struct counter counter_plus(struct counter counter, uint64_t n)
 ALWAYS_INLINE __m128i counter_number(struct counter counter)
 {
     return _mm_set_epi64x((int64_t)counter.high, (int64_t)counter.low);
+}
+
+ALWAYS_INLINE void counter_store(uint8_t *p, struct counter counter)
+{
+    block_store(p, block_swap(counter_number(counter)));
 }
 
 /* The counter of the next block, and the blocks of the next vector but for what their last bytes carry. */
