@@ -57,6 +57,8 @@ LIBRARIES = (
 )
 """Of each library that judges beside generic: its name, a header, the package that brings it."""
 EMULATORS = tuple(f"qemu-{name}" for name in ("x86_64", "aarch64", "s390x", "ppc64", "i386", "arm", "riscv64"))
+DEBUGGERS = ("gdb", "gdb-multiarch")
+"""The first is of a package that the second's asks for."""
 KNOWN_SYSTEMS = ("debian 12", "debian 13", "ubuntu 24.04")
 
 
@@ -131,6 +133,7 @@ def needs(architecture: str) -> tuple[Need, ...]:
             Need(package, f"the library {name}, an independent judge", partial(_has_header, header))
             for name, header, package in LIBRARIES
         ),
+        Need("gdb-multiarch", "stops at a subject's call", lambda: all(map(_has_command, DEBUGGERS))),
         Need("linux-source", "the kernel's test vectors", _has_kernel_source),
         Need("python3-venv", "makes virtual environments", _has_ensurepip),
     )

@@ -80,7 +80,9 @@ def test_each_lane_is_built_as_its_name_says() -> None:
     usual = {name for name, lane in builds.items() if lane.usual}
     assert usual == {"x86_64_native", "aarch64_native", *EMULATED.split(), *PORTABLE.split()}
     assert builds["x86_64_native_win64"].abi == "win64"
-    assert len({lane.build for lane in builds.values()}) == len(builds) - 5  # native and the qemu ones share: three of x86_64, two of aarch64
+    assert (
+        len({lane.build for lane in builds.values()}) == len(builds) - 5
+    )  # native and the qemu ones share: three of x86_64, two of aarch64
 
 
 def test_what_a_lane_leaves_out_has_its_default(tmp_path: Path) -> None:
