@@ -176,6 +176,8 @@ def _proofs(result: RunResult) -> Iterator[str]:
             f"proven: {sum(faults)} of {len(faults)} planted faults were caught by their stored cases, "
             f"{sum(controls)} of {len(controls)} controls stayed green"
         )
+    if result.unproven:
+        yield f"not proven on this host, {len(result.unproven)}: {', '.join(result.unproven)}"
 
 
 def _totals(result: RunResult) -> str:
