@@ -202,6 +202,16 @@ def test_selftest_passes_arguments_on_and_ends_with_its_status(checkout: Path) -
     assert run(checkout, "ci/selftest", crosslane_selftest="1").returncode == 1
 
 
+def test_false_alarms_passes_arguments_on_and_ends_with_its_status(checkout: Path) -> None:
+    script = str(checkout / "ci" / "false_alarms.py")
+    for status in ("0", "1"):
+        done = subprocess.run(
+            [sys.executable, script, "--first", "40"], capture_output=True, text=True, timeout=60, check=False,
+            env={**os.environ, "STATUS_crosslane_alarms": status}, cwd=checkout.parent, input="nobody reads this\n",
+        )  # fmt: skip
+        assert (done.stdout, done.returncode) == ("crosslane alarms --first 40\n", int(status))
+
+
 @pytest.mark.parametrize(
     ("tests", "check", "selftest", "status"),
     [("0", "0", "0", 0), ("1", "0", "0", 1), ("0", "3", "0", 3), ("1", "3", "0", 1), ("0", "0", "1", 1)],
