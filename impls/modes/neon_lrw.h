@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LRW (drafts of IEEE P1619) over the cipher of neon_fused.h. The tweak of a block is key2 times its index, and product and sum
- * are linear: of an index 8 b + r it is key2 * 8 b, the base, plus key2 * r, one of eight multiples. A message goes to the
- * next multiple of eight by up to four blocks, then by steps of eight. The index is public, the key is not.
+ * LRW (drafts of IEEE P1619) over a cipher in NEON registers, as neon_fused.h has it. The tweak of a block is key2 times its
+ * index, and product and sum are linear: of an index 8 b + r it is key2 * 8 b, the base, plus key2 * r, one of eight
+ * multiples. A message goes to the next multiple of eight by up to four blocks, then by steps of eight. The index is public,
+ * the key is not.
  *
  * Paths, which impl.toml lists: lrw:lrw_wrap.
  */
 #ifndef CROSSLANE_NEON_LRW_H
 #define CROSSLANE_NEON_LRW_H
 
-#include "neon_fused.h"
+#include "neon_fused_steal.h"
 #include "neon_gf128.h"
 
 struct neon_lrw {

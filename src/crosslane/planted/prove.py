@@ -23,7 +23,7 @@ from crosslane.findings.gather import first_departure
 from crosslane.findings.judge import Judge
 from crosslane.generate import select_cases
 from crosslane.planted.spots import Spot
-from crosslane.planted.wholes import red_checks, run_whole
+from crosslane.planted.wholes import caught_by, red_checks, run_whole
 from crosslane.plants import WHOLE, case_file
 from crosslane.records import Proof
 
@@ -59,10 +59,10 @@ def prove(spots: Sequence[Spot], checks: Sequence[Check], root: Path) -> list[Pr
 def _prove(spot: Spot, checks: Sequence[Check], root: Path) -> Proof:
     plant = spot.plant
     try:
-        if plant.control:
-            text = _control(spot)
+        if plant.symptom == WHOLE:
+            text = _whole(spot, checks)
         else:
-            text = _whole(spot, checks) if plant.symptom == WHOLE else _fault(spot, root)
+            text = _control(spot) if plant.control else _fault(spot, root)
     except HarnessFault as fault:
         text = str(fault)
     return Proof(spot.plant.name, spot.cell, spot.plant.control, not text, text)
@@ -70,7 +70,10 @@ def _prove(spot: Spot, checks: Sequence[Check], root: Path) -> Proof:
 
 def _whole(spot: Spot, checks: Sequence[Check]) -> str:
     red = red_checks(checks, run_whole(spot, WHOLE_COMPARISONS))
-    return "" if spot.plant.check in red else f"the check {spot.plant.check} passes ({', '.join(red) or 'none'} fails)"
+    caught, others = caught_by(spot.plant, red), ", ".join(red)
+    if spot.plant.control:
+        return f"a harmless change fails {others}" if caught else ""
+    return "" if caught else f"the check {spot.plant.check} passes ({others or 'none'} fails)"
 
 
 def _fault(spot: Spot, root: Path) -> str:

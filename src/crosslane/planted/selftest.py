@@ -25,7 +25,7 @@ from crosslane.memory import die_with_parent, keep_freed_memory
 from crosslane.plan import Counts
 from crosslane.planted.prove import same_kind, symptom_name
 from crosslane.planted.spots import Spot
-from crosslane.planted.wholes import red_checks, run_whole
+from crosslane.planted.wholes import caught_by, red_checks, run_whole
 from crosslane.plants import WHOLE
 
 __all__ = ["Tried", "case_size", "claimed", "try_spot", "try_spots", "try_whole"]
@@ -119,7 +119,10 @@ def claimed(item: Tried, checks: Sequence[Check]) -> Tried:
 
 
 def try_whole(spot: Spot, count: int) -> Tried:
-    """Run the whole cell of a plant that no single case shows; its checks are those that are red."""
+    """Run the whole cell of a plant that no single case shows; its checks are those that are red.
+
+    A control is caught where its check is, or any departure.
+    """
     begun = time.monotonic()
     red: tuple[str, ...] = ()
     comparisons, text = 0, ""
@@ -130,10 +133,10 @@ def try_whole(spot: Spot, count: int) -> Tried:
         text = str(failed)
     took = time.monotonic() - begun
     plant = spot.plant
-    caught = plant.check in red
+    caught = caught_by(plant, red)
     symptom = WHOLE if caught else ""
     return Tried(
-        plant.name, spot.cell, False, plant.check, caught, symptom, "", red, comparisons, took, 0.0, None, text
+        plant.name, spot.cell, plant.control, plant.check, caught, symptom, "", red, comparisons, took, 0.0, None, text
     )
 
 
