@@ -151,7 +151,7 @@ NEON_INLINE void crypt_8(const struct neon_keys *k, uint8x16_t *x, int decryptin
 
 /* ---- long messages in ctr ------------------------------------------------------------------------------------ */
 
-#define LONG_LEN (32 * BLOCK_LEN)
+#define LONG_LEN (16 * BLOCK_LEN)
 
 #define ROUND_BLOCK(n, key) "aese v" #n ".16b, " key ".16b\n\taesmc v" #n ".16b, v" #n ".16b\n\t"
 #define LAST_BLOCK(n, key) "aese v" #n ".16b, " key ".16b\n\t"
