@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The S-boxes of DES (FIPS 46-3) as circuits, with E, the sum with K, and P around them: to ^= f(from, K) for
- * halves of the block. Plane i, from 0, holds bit i + 1 of the half in each block. Made by find_circuits.py.
+ * The S-boxes of DES (FIPS 46-3) as circuits, with E, the sum with K, and P around them: to ^= f(from, K)
+ * for halves of the block. Plane i, from 0, holds bit i + 1 of the half in each block. Made by
+ * find_circuits.py.
  */
 #ifndef DES3_EDE_CIRCUITS_H
 #define DES3_EDE_CIRCUITS_H

@@ -6,10 +6,10 @@
 
 It builds find_circuits.c with `cc`. Equal seeds and numpy give an equal file.
 
-Each circuit is written down without a NOT. A function and its complement are one to the search; here each is taken in the
-form that is 0 for some input p. Then an AND of two of them, complemented in any way, is an AND, an OR or an AND-NOT. With
-a p for which the S-box gives 0 the outputs are right as they come, and the inputs are complemented where p has a 1. That
-costs nothing: there the round key is complemented.
+Each circuit is written down without a NOT. A function and its complement are one to the search; here each is taken
+in the form that is 0 for some input p. Then an AND of two of them, complemented in any way, is an AND, an OR or an
+AND-NOT. With a p for which the S-box gives 0 the outputs are right as they come, and the inputs are complemented
+where p has a 1. That costs nothing: there the round key is complemented.
 
 The order of the operations is chosen so that few values are needed at a time.
 """
@@ -153,8 +153,9 @@ def emit(circuits: Sequence[Circuit]) -> Iterator[str]:
     yield from (
         "/* SPDX-License-Identifier: Apache-2.0",
         " *",
-        " * The S-boxes of DES (FIPS 46-3) as circuits, with E, the sum with K, and P around them: to ^= f(from, K) for",
-        " * halves of the block. Plane i, from 0, holds bit i + 1 of the half in each block. Made by find_circuits.py.",
+        " * The S-boxes of DES (FIPS 46-3) as circuits, with E, the sum with K, and P around them: to ^= f(from, K)",
+        " * for halves of the block. Plane i, from 0, holds bit i + 1 of the half in each block. Made by",
+        " * find_circuits.py.",
         " */",
         "#ifndef DES3_EDE_CIRCUITS_H",
         "#define DES3_EDE_CIRCUITS_H",
