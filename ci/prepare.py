@@ -56,6 +56,8 @@ LIBRARIES = (
     ("libtomcrypt", "tomcrypt.h", "libtomcrypt-dev"),
 )
 """Of each library that judges beside generic: its name, a header, the package that brings it."""
+LLVM = range(19, 41)
+"""Versions of LLVM whose llvm-mca is taken, as `crosslane bench --model` does; the first is installed."""
 EMULATORS = tuple(f"qemu-{name}" for name in ("x86_64", "aarch64", "s390x", "ppc64", "i386", "arm", "riscv64"))
 DEBUGGERS = ("gdb", "gdb-multiarch")
 """The first is of a package that the second's asks for."""
@@ -134,6 +136,7 @@ def needs(architecture: str) -> tuple[Need, ...]:
             for name, header, package in LIBRARIES
         ),
         Need("gdb-multiarch", "stops at a subject's call", lambda: all(map(_has_command, DEBUGGERS))),
+        Need(f"llvm-{LLVM[0]}", "simulates the cores of bench --model", _has_llvm),
         Need("linux-source", "the kernel's test vectors", _has_kernel_source),
         Need("python3-venv", "makes virtual environments", _has_ensurepip),
     )
@@ -154,6 +157,10 @@ def _has_header(header: str) -> bool:
     except OSError:
         return False
     return done.returncode == 0
+
+
+def _has_llvm() -> bool:
+    return any(_has_command(f"llvm-mca-{version}") for version in LLVM)
 
 
 def _has_kernel_source() -> bool:

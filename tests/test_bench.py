@@ -13,8 +13,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner, Result
 
-from crosslane.bench import bench_command, cli
-from crosslane.bench.counting import Counts, count
+from crosslane.bench import bench_command, running
+from crosslane.bench.counting import Counter, Counts, count, counter_for
 from crosslane.bench.jobs import Job, Subject, choose_cells, hidden_bits, plan_jobs, real_len, with_base
 from crosslane.bench.marks import load_marks, marks_table
 from crosslane.bench.measure import Clock, Measurement, Series, Settings, measure, measure_all, pick_cpu, read_answers
@@ -35,7 +35,7 @@ from crosslane.bench.tables import (
     vs_tables,
 )
 from crosslane.bench.tcrypt import Layout, jobs_for, load_layouts, tcrypt_tables
-from crosslane.build import build_bench, build_plugin
+from crosslane.build import build_bench
 from crosslane.data import data_root
 from crosslane.errors import BadInput, HarnessFault, MissingTool
 from crosslane.isa import FEATURES, host_arch
@@ -371,12 +371,12 @@ def emulated(registry: Registry) -> tuple[Path, Job]:
 @needs_qemu
 def test_instructions_are_counted_exactly(registry: Registry, emulated: tuple[Path, Job]) -> None:
     program, job = emulated
-    runner, plugin = runner_command(job.lane), build_plugin(registry.root)
+    counter = counter_for(registry.root, job.lane)
     sizes = replace(QUICK, sizes=(16, 1024, 2048, 3072))
-    first = count(program, runner, plugin, job, sizes)
+    first = count(program, counter, job, sizes)
     if first.unavailable:
         pytest.skip(first.unavailable)
-    assert first == count(program, runner, plugin, job, sizes)
+    assert first == count(program, counter, job, sizes)
     # Each KiB more costs the same, the mark's own cost and the start of the process are in none of them.
     numbers = [first.instructions["sm4-generic", size] for size in (1024, 2048, 3072)]
     assert abs((numbers[2] - numbers[1]) - (numbers[1] - numbers[0])) <= 0.02 * numbers[0]
@@ -391,7 +391,7 @@ def test_a_plugin_that_does_not_load_is_one_sentence(tmp_path: Path, emulated: t
     program, job = emulated
     bad = tmp_path / "plugin.so"
     bad.write_text("no library\n")
-    found = count(program, runner_command(job.lane), bad, job, QUICK)
+    found = count(program, Counter(runner_command(job.lane), bad), job, QUICK)
     assert found.instructions == {}
     assert re.fullmatch(
         r"qemu-aarch64 does not load the plugin that counts instructions \(.*\); install a dynamically linked "
@@ -405,9 +405,9 @@ def test_the_plugin_looks_for_the_call_that_the_program_makes() -> None:
     folder = data_root() / "impls" / "bench"
     calls = [
         re.findall(r"#define MARK_CALL .*(0x[0-9a-f]+)", (folder / name).read_text())
-        for name in ("bench_main.c", "insn_plugin.c")
+        for name in ("bench_main.c", "insn_plugin.c", "stepper.c")
     ]
-    assert calls[0] == calls[1]
+    assert calls[0] == calls[1] == calls[2]
     assert len(calls[0]) == 1
     assert "GPL-2.0-or-later OR Apache-2.0" in (folder / "insn_plugin.c").read_text().splitlines()[0]
 
@@ -512,7 +512,7 @@ def test_a_plot_is_a_drawing_with_a_curve_for_each_subject(registry: Registry) -
 def test_the_document_has_all_samples(registry: Registry) -> None:
     found = made(two(registry), {"slow": {16: 10.0}, "fast": {16: 5.0}})
     counts = Counts(found.job, {("slow", 16): 320}, {}, "")
-    document = json.loads(to_json([found], [counts], QUICK))
+    document = json.loads(to_json([found], [counts], [], QUICK))
     assert document["schema"] == "crosslane bench 1"
     assert [len(figure["samples_ns"]) for figure in document["measured"][0]["figures"]] == [30, 30]
     assert document["measured"][0]["figures"][1]["ratio"]["value"] == 2.0
@@ -560,18 +560,17 @@ def test_layouts_name_ciphers_and_key_lengths_that_exist(registry: Registry) -> 
 
 def test_marks_are_of_known_ciphers(registry: Registry) -> None:
     marks = load_marks()
-    assert {mark.algorithm.cipher for mark in marks} <= {cipher.name for cipher in registry.ciphers}
+    assert {mark.cipher for mark in marks} <= {cipher.name for cipher in registry.ciphers}
     assert len(set(marks)) == len(marks)
 
 
 MARK = """[[mark]]
-algorithm = "ctr(sm4)"
-direction = "encrypt"
+cipher = "sm4"
+columns = ["ctr-enc"]
 subject = "libgcrypt"
 unit = "cycles/byte"
 low = 3.65
 high = 3.65
-over = ""
 kind = "peer"
 machine = "m"
 source = "s"
@@ -585,8 +584,8 @@ source = "s"
         ('unit = "cycles/byte"', 'unit = "furlongs"', "allowed are cycles/byte, instructions/byte, ratio"),
         ("low = 3.65", "low = 4.0", "0 < low <= high"),
         ("low = 3.65", "low = 3", "must be a number with a point"),
-        ('over = ""', 'over = "sm4-generic"', "name a driver for a ratio"),
-        ("ctr(sm4)", "ctr-sm4", "is no algorithm"),
+        ("high = 3.65", 'high = 3.65\nover = "sm4-generic"', "name a driver for a ratio"),
+        ('"ctr-enc"', '"ctr-up"', "of the form"),
         ('source = "s"\n', "", "the key 'source' is missing"),
         ("[[mark]]", "[mark]", r"must hold \[\[mark\]\] tables"),
         ("[[mark]]", "x = 1\n[[mark]]", "and nothing else"),
@@ -679,7 +678,7 @@ def test_a_noisy_machine_concludes_nothing(registry: Registry, monkeypatch: pyte
     def noisy(tasks: list[tuple[Path, Job]], *_: object) -> list[Measurement]:
         return [made(job, {job.subjects[0].name: {16: 10.0}}, spread=0.3) for _, job in tasks]
 
-    monkeypatch.setattr(cli, "measure_all", noisy)
+    monkeypatch.setattr(running, "measure_all", noisy)
     done = invoke("--cell", "ecb(sm4)/sm4-generic", "--size", "16")
     assert done.exit_code == 3
     assert "too noisy to conclude: ecb(sm4) encrypt" in done.output
@@ -689,12 +688,12 @@ def test_a_noisy_machine_concludes_nothing(registry: Registry, monkeypatch: pyte
 def test_instructions_that_cannot_be_counted_are_not_available(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unavailable(_program: Path, _runner: object, _plugin: Path, job: Job, _settings: Settings) -> Counts:
+    def unavailable(_program: Path, _counter: object, job: Job, _settings: Settings) -> Counts:
         return Counts(job, {}, {}, "qemu-x does not load it")
 
-    monkeypatch.setattr(cli, "count", unavailable)
-    monkeypatch.setattr(cli, "build_bench", lambda *_arguments: Path())
-    monkeypatch.setattr(cli, "runner_command", lambda _lane: ())
+    monkeypatch.setattr(running, "count", unavailable)
+    monkeypatch.setattr(running, "build_bench", lambda *_arguments: Path())
+    monkeypatch.setattr(running, "counter_for", lambda _root, _lane: None)
     done = invoke("--cell", f"ecb(sm4)/sm4-generic@{QEMU}", "--size", "16")
     assert done.exit_code == 1
     assert "instructions/byte: not available: qemu-x does not load it" in done.output

@@ -82,6 +82,17 @@ def test_a_fault_beside_a_check_and_one_beside_an_implementation(rooted: Path) -
     assert [problem for problem in lint(rooted) if "faults" in str(problem)] == []
 
 
+def test_a_fault_in_a_shared_header_is_the_implementations_where_that_includes_it(rooted: Path) -> None:
+    header = rooted / "impls" / "modes" / "shared.h"
+    header.write_text("/* SPDX-License-Identifier: Apache-2.0 */\nstatic inline int shared(void) { return 1; }\n")
+    beside_check(rooted, text().replace("ciphers/toy/generic/more.c", "modes/shared.h"))
+    assert load_plants(load_registry(rooted))[0].in_mode
+    source, between = rooted / "impls" / "ciphers" / "toy" / "generic" / "more.c", header.with_name("between.h")
+    between.write_text('/* SPDX-License-Identifier: Apache-2.0 */\n#include "shared.h"\n')
+    source.write_text('#include "between.h"\n' + source.read_text())
+    assert not load_plants(load_registry(rooted))[0].in_mode
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

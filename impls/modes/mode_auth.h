@@ -130,8 +130,28 @@ static inline void mode_counter_blocks(struct subject_message *m, uint8_t *count
     }
 }
 
-/* Encrypts or decrypts any bytes of a message: what is left of a keystream block serves the next call. `fused` takes
- * whole blocks where the leaf has code for just this counter, else it is NULL. */
+/* The same by a leaf's counter mode, which counts over the whole block: a call ends where the last `width` bytes have
+ * wrapped, and what they carried is taken back. */
+static inline void mode_counter_fused(const struct subject_message *m, uint8_t *counter, size_t width,
+                                      subject_crypt_fn *fused, uint8_t *dst, const uint8_t *src, size_t num_blocks)
+{
+    const uint64_t last = width < 8 ? (UINT64_C(1) << (8 * width)) - 1 : UINT64_MAX;
+    while (num_blocks > 0) {
+        uint8_t fixed[16];
+        uint64_t room = (0 - load_be64(counter + 8)) & last;
+        room = room == 0 ? last : room;
+        size_t run = num_blocks < room ? num_blocks : (size_t)room;
+        memcpy(fixed, counter, 16 - width);
+        fused(m->ctx, dst, src, 16 * run, counter);
+        memcpy(counter, fixed, 16 - width);
+        dst += 16 * run;
+        src += 16 * run;
+        num_blocks -= run;
+    }
+}
+
+/* Encrypts or decrypts any bytes of a message: what is left of a keystream block serves the next call. `fused` is the
+ * leaf's counter mode, NULL where it has none. */
 static inline void mode_counter_crypt(struct subject_message *m, uint8_t *counter, size_t width,
                                       subject_crypt_fn *fused, uint8_t *dst, const uint8_t *src, size_t len)
 {
@@ -141,8 +161,8 @@ static inline void mode_counter_crypt(struct subject_message *m, uint8_t *counte
     src += spent;
     if (fused == NULL) {
         mode_counter_blocks(m, counter, width, dst, src, whole / 16);
-    } else if (whole > 0) {
-        fused(m->ctx, dst, src, whole, counter);
+    } else {
+        mode_counter_fused(m, counter, width, fused, dst, src, whole / 16);
     }
     if (rest > 0) {
         uint8_t *keystream = m->state->keystream;

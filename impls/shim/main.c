@@ -14,7 +14,7 @@
 #define DIGESTS_LEN 104u
 #define THREADED_LEN (24u + DEPARTURE_LEN)
 
-enum { RUN_STRICT = 1, RUN_INLINE = 2 };
+enum { RUN_STRICT = 1, RUN_INLINE = 2, RUN_ANEW = 4 };
 enum { REASON_DONE = 0, REASON_DEPARTURE = 1 };
 
 uint64_t num_calls;
@@ -239,8 +239,11 @@ static void do_run(uint64_t len)
         shim_fail(opened ? "RUN has fewer than 24 bytes" : "RUN came before OPEN");
     }
     uint64_t first = load_le64(p), count = load_le64(p + 8), flags = load_le64(p + 16);
-    if ((flags & ~(uint64_t)(RUN_STRICT | RUN_INLINE)) != 0) {
+    if ((flags & ~(uint64_t)(RUN_STRICT | RUN_INLINE | RUN_ANEW)) != 0) {
         shim_fail("RUN has an unknown flag");
+    }
+    if ((flags & RUN_ANEW) != 0) {
+        paths_forget();
     }
     take_batch(first, count, flags, len - sizeof p);
     batch_bind_results(mapped_results, result_capacity);

@@ -104,6 +104,7 @@ void paths_init(const char *symbol);
 unsigned paths_count(void);
 const char *paths_name(unsigned index);
 void paths_begin_batch(void);
+void paths_forget(void);
 void paths_arm(unsigned length_class);
 void paths_disarm(void);
 int paths_hit(uintptr_t pc); /* from the SIGTRAP handler: nonzero where the trap was ours; it is gone then */

@@ -43,6 +43,7 @@ __all__ = [
     "build_plugin",
     "build_provider",
     "build_shim",
+    "build_stepper",
     "trust_groups",
 ]
 
@@ -135,6 +136,12 @@ def build_bench(
 def build_plugin(root: Path) -> Path:
     """Build, or find in the cache, the emulator's plugin that counts instructions; raises likewise."""
     return _build([plan_plugin(root, find_toolchain(host_arch()))], None)[0]
+
+
+def build_stepper(root: Path) -> Path:
+    """Build, or find in the cache, the program that counts instructions natively; raises likewise."""
+    source = root / "impls" / "bench" / "stepper.c"
+    return _build([plan_tool(root, "stepper", [source], find_toolchain(host_arch()))], None)[0]
 
 
 def _build(programs: Sequence[Program], progress: Progress | None) -> list[Path]:

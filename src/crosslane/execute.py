@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from crosslane import wire
@@ -71,6 +72,7 @@ class Executor:
         self._count = 0
         self._next = 0
         self._flags = RunFlag(0)
+        self._anew = RunFlag(0)
         self.cpu_ns = 0
         self._shim_cpu_ns = 0
         self.skipped = 0
@@ -95,6 +97,10 @@ class Executor:
             self._shim_cpu_ns = 0
         return self._shim
 
+    def begin_anew(self, taken: Sequence[int]) -> None:
+        """Go on as if these code paths (of each length class a bit set) were all that were taken yet."""
+        self.taken, self._anew = list(taken), RunFlag.ANEW
+
     def start(self, batch: Batch, count: int, *, strict: bool = False) -> None:
         """Begin the first ``count`` cases of the batch that lies in the shared memory."""
         self._batch, self._count, self._next = batch, count, 0
@@ -106,7 +112,8 @@ class Executor:
         shim = self.open()
         assert self._batch is not None
         inline = b"" if shim.mapped else self._batch_memory.view[: wire.batch_len(self._batch)]
-        flags = self._flags if shim.mapped else self._flags | RunFlag.INLINE
+        flags = self._flags | self._anew | (RunFlag(0) if shim.mapped else RunFlag.INLINE)
+        self._anew = RunFlag(0)
         try:
             shim.start_run(self._next, self._count - self._next, flags, inline)
         except ShimDied as died:
@@ -205,9 +212,9 @@ class Executor:
         self._next = current + 1
 
     def threads(self, batch: Batch, num_rounds: int) -> Threaded:
-        """Run all of the batch that lies in the shared memory in two threads at once; ends the process.
+        """Run all of the batch that lies in the shared memory in two threads at once.
 
-        Raises SubjectEnded where the subject crashes, hangs or ends the process.
+        After it the process serves for nothing else. Raises SubjectEnded where the subject crashes, hangs or ends it.
         """
         shim = self.open()
         inline = None if shim.mapped else self._batch_memory.view[: wire.batch_len(batch)]
@@ -216,8 +223,9 @@ class Executor:
         except ShimDied as died:
             self._shim = None
             raise ended_without_a_word(died) from died
-        finally:
-            self.close()
+        except SubjectEnded:
+            self._shim = None
+            raise
 
     def large(self, request: LargeRequest) -> Digests:
         """Run one message that the shim makes itself; raises SubjectEnded as ``threads`` does."""

@@ -73,6 +73,7 @@ class RunFlag(IntFlag):
 
     STRICT = 1
     INLINE = 2
+    ANEW = 4
 
 
 class Reason(IntEnum):

@@ -7,6 +7,7 @@ and ``[[control]]``. An edit must fit its file exactly once: where a source chan
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,7 @@ SYMPTOMS = (
     "hang", "reject", WHOLE,
 )  # fmt: skip
 _SUFFIX = ".faults.toml"
+_INCLUDE = re.compile(r'^#include "([\w.]+)"$', re.MULTILINE)
 _TEXT = Field(kind="str", pattern=r"\S[^\n]*[^.\s]")
 _EDIT = Field(kind="str", pattern=r"(?s).+")
 _CONTROL_FIELDS = {
@@ -67,7 +69,8 @@ class Plant:
 
     ``file`` lies below ``impls``; ``original`` is its content and ``changed`` what is compiled. ``symptom`` is what a
     fault must show; ``cell`` where no case shows it but the judgement of the whole cell does. ``lanes`` narrows where
-    it can show at all (empty: everywhere), ``why`` says the reason.
+    it can show at all (empty: everywhere), ``why`` says the reason. ``in_mode`` is whether the mode's portable code is
+    changed, and not the implementation.
     """
 
     name: str
@@ -83,11 +86,7 @@ class Plant:
     changed: bytes
     lanes: tuple[str, ...]
     where: Path
-
-    @property
-    def in_mode(self) -> bool:
-        """Whether the portable code of the mode is changed, and not the implementation."""
-        return self.file.parent.parent.name == "modes" or self.file.parent.name in ("modes", "shim")
+    in_mode: bool
 
     @property
     def symbol(self) -> str:
@@ -179,7 +178,25 @@ def _plant(
         changed=original.decode().replace(values["replace"], values["with"]).encode(),
         lanes=values.get("lanes", ()),
         where=path,
+        in_mode=file.parent not in (item.folder, item.folder.parent) and not _includes(item, file),
     )
+
+
+def _includes(item: Implementation, file: Path) -> bool:
+    """Whether an implementation, or a header that it includes, includes this header of ``impls/modes``."""
+    modes = item.folder.parents[2] / "modes"
+    if file.parent != modes:
+        return False
+    folders = (item.folder, item.folder.parent, modes)
+    seen: set[Path] = set()
+    left = list(item.sources)
+    while left:
+        text = read_files([left.pop()])[0].decode(errors="replace")
+        named = {folder / name for name in _INCLUDE.findall(text) for folder in folders}
+        new = {path for path in named if path.is_file()} - seen
+        seen |= new
+        left += new
+    return file in seen
 
 
 def _once(place: str, name: str, value: str, fixed: str, control: bool) -> str:

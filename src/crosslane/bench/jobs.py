@@ -24,6 +24,7 @@ __all__ = [
     "plan_jobs",
     "real_len",
     "with_base",
+    "with_composed",
 ]
 
 DEFAULT_SIZES = (16, 64, 128, 256, 512, 1024, 1420, 2048, 4096, 8192)
@@ -179,6 +180,19 @@ def _check_key_lens(registry: Registry, chosen: Sequence[Cell], wanted: Sequence
         if not any(length in cipher.key_lens for cipher in ciphers):
             allowed = "; ".join(f"{cipher.name} {', '.join(map(str, cipher.key_lens))}" for cipher in ciphers)
             raise BadInput(f"no chosen cipher takes a key of {length} bytes; allowed are: {allowed}")
+
+
+def with_composed(registry: Registry, jobs: Sequence[Job]) -> list[Job]:
+    """Return the jobs with, before each implementation that fuses its mode, the same one composed by mode code."""
+    found = []
+    for job in jobs:
+        subjects: list[Subject] = []
+        for subject in job.subjects:
+            if job.mode.name in implementation_named(registry, subject.name).fused:
+                subjects.append(replace(subject, name=f"{subject.name}:composed", symbol=f"{subject.symbol}:composed"))
+            subjects.append(subject)
+        found.append(replace(job, subjects=tuple(subjects)))
+    return found
 
 
 def with_base(registry: Registry, jobs: Sequence[Job], base: str) -> list[Job]:

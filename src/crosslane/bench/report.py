@@ -14,6 +14,7 @@ from crosslane import __version__
 from crosslane.bench.counting import Counts
 from crosslane.bench.jobs import Job
 from crosslane.bench.measure import Measurement, Settings
+from crosslane.bench.modelled import Modelled
 from crosslane.bench.stats import Estimate
 from crosslane.data import shown
 from crosslane.errors import BadInput
@@ -95,7 +96,18 @@ def _counted(counts: Counts) -> dict[str, Any]:
     return {**_job(counts.job), "absent": dict(counts.absent), "unavailable": counts.unavailable, "figures": figures}
 
 
-def to_json(results: Sequence[Measurement], counts: Sequence[Counts], settings: Settings) -> str:
+def _modelled(found: Modelled) -> dict[str, Any]:
+    figures = [
+        {"subject": name, "size": size, "instructions_per_byte": figure.instructions, "cycles_per_byte": figure.cycles}
+        for (name, size), figure in found.figures.items()
+    ]
+    how = {"core": found.core, "llvm": found.version, "unavailable": found.unavailable}
+    return {**_job(found.job), **how, "absent": dict(found.absent), "figures": figures}
+
+
+def to_json(
+    results: Sequence[Measurement], counts: Sequence[Counts], models: Sequence[Modelled], settings: Settings
+) -> str:
     """Return a run as JSON: lengths in bytes, times in ns of one message; intervals are 95 %, null where unbounded."""
     document = {
         "schema": _SCHEMA,
@@ -104,6 +116,7 @@ def to_json(results: Sequence[Measurement], counts: Sequence[Counts], settings: 
         "settings": {"rounds": settings.rounds, "sample_us": settings.sample_us, "max_noise": settings.max_noise},
         "measured": [_measured(found) for found in results],
         "counted": [_counted(found) for found in counts],
+        "modelled": [_modelled(found) for found in models],
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
