@@ -19,13 +19,13 @@ ALWAYS_INLINE void masked_step(const struct aes_ctx *c, struct text *t, const ve
 {
     vec v[WIDE_VECS];
 
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_xor(masks[i], vec_load(t->src + i * VEC_LEN));
     }
     crypt_vecs(c, v, n, decrypting);
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_xor(v[i], masks[i]);
     }
     store_vecs(t->dst, v, n);
@@ -70,8 +70,8 @@ ALWAYS_INLINE void xts_step(const struct aes_ctx *c, struct text *t, vec *tweaks
     vec masks[WIDE_VECS];
 
     masks[0] = xts_mask(*tweaks, gb);
-    UNROLL for (unsigned i = 1; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 1; i < n; i++) {
         masks[i] = xts_mask(times_x(*tweaks, i * VEC_BLOCKS), gb);
     }
     *tweaks = times_x(*tweaks, n * VEC_BLOCKS);
@@ -244,8 +244,8 @@ ALWAYS_INLINE void lrw_wide_step(const struct aes_ctx *c, struct text *t, struct
     const vec base = vec_broadcast(w->base), next = vec_broadcast(change);
     vec masks[WIDE_VECS];
 
-    UNROLL for (unsigned i = 0; i < WIDE_VECS; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < WIDE_VECS; i++) {
         masks[i] = vec_xor(vec_xor(w->rest[i], base), vec_and(w->over[i], next));
     }
     w->base = block_xor(w->base, change);

@@ -52,8 +52,8 @@ ALWAYS_INLINE void add_key(vec *v, unsigned n, const __m128i *k)
 {
     const vec key = vec_broadcast_from(k);
 
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_xor(v[i], key);
     }
 }
@@ -62,8 +62,8 @@ ALWAYS_INLINE void encrypt_round(vec *v, unsigned n, const __m128i *k)
 {
     const vec key = vec_broadcast_from(k);
 
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_aesenc(v[i], key);
     }
 }
@@ -72,8 +72,8 @@ ALWAYS_INLINE void decrypt_round(vec *v, unsigned n, const __m128i *k)
 {
     const vec key = vec_broadcast_from(k);
 
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_aesdec(v[i], key);
     }
 }
@@ -104,8 +104,8 @@ ALWAYS_INLINE void encrypt_vecs(const struct aes_ctx *c, vec *v, unsigned n)
 
     add_key(v, n, c->encrypt_key);
     MIDDLE_ROUNDS(encrypt_round, v, n, c->encrypt_key, c->num_rounds)
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_aesenclast(v[i], last);
     }
 }
@@ -116,8 +116,8 @@ ALWAYS_INLINE void decrypt_vecs(const struct aes_ctx *c, vec *v, unsigned n)
 
     add_key(v, n, c->decrypt_key);
     MIDDLE_ROUNDS(decrypt_round, v, n, c->decrypt_key, c->num_rounds)
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_aesdeclast(v[i], last);
     }
 }
@@ -139,24 +139,24 @@ ALWAYS_INLINE vec vec_swap(vec v)
 
 ALWAYS_INLINE void load_vecs(vec *v, const uint8_t *src, unsigned n)
 {
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_load(src + i * VEC_LEN);
     }
 }
 
 ALWAYS_INLINE void store_vecs(uint8_t *dst, const vec *v, unsigned n)
 {
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         vec_store(dst + i * VEC_LEN, v[i]);
     }
 }
 
 ALWAYS_INLINE void xor_vecs(vec *v, const uint8_t *src, unsigned n)
 {
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_xor(v[i], vec_load(src + i * VEC_LEN));
     }
 }
@@ -214,8 +214,8 @@ static void ecb_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_
 ALWAYS_INLINE void xor_before(vec *v, __m128i chain, const uint8_t *src, unsigned n)
 {
     v[0] = vec_xor(v[0], vec_load_after(chain, src));
-    UNROLL for (unsigned i = 1; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 1; i < n; i++) {
         v[i] = vec_xor(v[i], vec_load(src + i * VEC_LEN - BLOCK_LEN));
     }
 }
@@ -261,8 +261,8 @@ ALWAYS_INLINE void cfb_step(const struct aes_ctx *c, struct text *t, __m128i *ch
     vec v[WIDE_VECS];
 
     v[0] = vec_load_after(*chain, t->src);
-    UNROLL for (unsigned i = 1; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 1; i < n; i++) {
         v[i] = vec_load(t->src + i * VEC_LEN - BLOCK_LEN);
     }
     *chain = block_load(t->src + n * VEC_LEN - BLOCK_LEN);
@@ -366,14 +366,14 @@ ALWAYS_INLINE void counter_vecs(vec *v, const struct counters *counters, unsigne
     const struct counter number = counters->number;
 
     if ((uint8_t)number.low <= UINT8_MAX - num_after) {
-        UNROLL for (unsigned i = 0; i < n; i++)
-        {
+        UNROLL
+        for (unsigned i = 0; i < n; i++) {
             v[i] = vec_add64(counters->blocks, vec_number((uint64_t)i * VEC_BLOCKS << 56, 0));
         }
     } else if (number.low <= UINT64_MAX - num_after) {
         const vec first = vec_add64(vec_broadcast(counter_number(number)), vec_multiples(0, 1));
-        UNROLL for (unsigned i = 0; i < n; i++)
-        {
+        UNROLL
+        for (unsigned i = 0; i < n; i++) {
             v[i] = vec_swap(vec_add64(first, vec_number(0, i * VEC_BLOCKS)));
         }
     } else {
