@@ -101,7 +101,7 @@ def _unclaimed(spot: Spot, checks: Sequence[Check], case: Case, departure: Depar
     if spot.plant.check in claims:
         return ""
     suspect = Suspect(spot.manifest, spot.oracle, spot.subject, spot.lane.arch)
-    for text in classes_of(suspect, case, departure):  # noqa: B007 - the last one is said
+    for text in classes_of(suspect, case, departure):
         claims = claimed_by(checks, symptom, text)
         if spot.plant.check in claims:
             return ""
