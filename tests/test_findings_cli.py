@@ -253,6 +253,8 @@ def test_a_case_that_departs_at_times_is_flaky_with_its_rate(
         (("findings", "show", "000000000000"), "there is no finding '000000000000'"),
         (("repro", "000000000000"), "there is no finding"),
         (("findings", "retest", "zzzz"), "there is no finding 'zzzz'"),
+        (("findings", "retest", "--findings", "nosuch"), "nosuch: there is no such folder of findings: correct what"),
+        (("findings", "list", "--findings", "nosuch"), "nosuch: there is no such folder of findings: correct what"),
         (("repro", "0123456789abcdef-0-1", "--gdb"), "is the id of a case: --gdb takes that of a finding"),
     ],
 )

@@ -165,12 +165,17 @@ def test_lanes_of_a_plant(rooted: Path) -> None:
     assert not {name for name in names if "asan" in name or "s390x" in name}
 
 
+def native_spots(*names: str) -> list[Spot]:
+    """Plants of the repository, natively."""
+    registry = load_registry(data_root())
+    plants = [plant for plant in load_plants(registry) if plant.name in names]
+    return spots_of(registry, plants, seed="a test", lanes=[lane_named(registry.lanes, NATIVE)])
+
+
 @pytest.fixture(scope="module")
 def spots() -> list[Spot]:
-    """A fault in a mode and a control, natively, as they are in the repository."""
-    registry = load_registry(data_root())
-    plants = [plant for plant in load_plants(registry) if plant.name in ("ctr_carry_lost", "ctr_prefetch")]
-    return spots_of(registry, plants, seed="a test", lanes=[lane_named(registry.lanes, NATIVE)])
+    """A fault in a mode and a control."""
+    return native_spots("ctr_carry_lost", "ctr_prefetch")
 
 
 def with_plant(spot: Spot, **changes: object) -> Spot:
@@ -187,6 +192,10 @@ def test_a_proof_holds_and_says_why_it_does_not(spots: list[Spot], tmp_path: Pat
     assert (proof.holds, proof.text) == (False, "its case agrees: the fault is not caught")
     (proof,) = prove([with_plant(fault, symptom="canary")], checks, root)
     assert proof.text == "its case shows iv, expected canary"
+    (proof,) = prove([with_plant(fault, check="abi")], checks, root)
+    assert not proof.holds
+    assert proof.text.startswith("the check abi does not claim its case (iv, counter:64")
+    assert proof.text.endswith(", but agreement, counter_wrap, iv_writeback")
     (proof,) = prove([replace(control, subject=fault.subject)], checks, root)
     assert proof.text.startswith("a harmless change departs: ")
     with pytest.raises(BadInput, match=r"write it with `crosslane selftest --fault ctr_carry_lost --store`"):
@@ -209,6 +218,22 @@ def test_random_cases_find_a_fault_and_leave_a_control_green(spots: list[Spot]) 
     assert "counter_wrap" in fault.checks
     assert 0 < fault.comparisons < 16384
     assert (control.holds, control.caught, control.comparisons) == (True, False, 16384)
+
+
+@pytest.mark.parametrize(
+    ("name", "shows"),
+    [("cts_whole_swapped", "(output, whole)"), ("key_pad_uncleared", "(output, dirty_state)")],
+)
+def test_a_class_that_must_be_asked_for_is_part_of_the_proof(name: str, shows: str) -> None:
+    (fault,) = native_spots(name)
+    root, checks = data_root(), load_checks(data_root())
+    (proof,) = prove([fault], checks, root)
+    assert proof.holds
+    (proof,) = prove([with_plant(fault, check="tamper")], checks, root)
+    assert f"the check tamper does not claim its case {shows}, but agreement, " in proof.text
+    blind = [check for check in checks if check.name != fault.plant.check]
+    (proof,) = prove([fault], blind, root)
+    assert not proof.holds
 
 
 def test_a_fault_caught_by_another_check_or_not_at_all_does_not_hold(spots: list[Spot]) -> None:
