@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from crosslane import wire
+from crosslane.bulk import run_bulk
 from crosslane.client import SharedMemory
 from crosslane.compare import compare
 from crosslane.coverage import coverage, merged
@@ -49,6 +50,7 @@ def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmRe
         notes += run_chains(plan, desks, memory, notify)
         samples, trial = _run_batches(plan, desks, (oracle, blocks), memory, notify)
         run_large(plan, desks, oracle)
+        run_bulk(plan.manifest, desks)
         if trial is not None:
             run_threads(desks, trial, plan.manifest.digest, memory)
         judge_in_python(plan, desks, samples)
