@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from crosslane import wire
+from crosslane.bulk import run_bulk
 from crosslane.client import SharedMemory
 from crosslane.compare import compare
 from crosslane.coverage import coverage, merged
@@ -115,6 +116,7 @@ def _run_seed(run: _Run, oracles: tuple[Executor, Executor], memory: SharedMemor
         desk.executor.begin_anew(desk.taken)
     run.samples, run.trial = _run_batches(run.plan, run.desks, oracles, memory, notify)
     run_large(run.plan, run.desks, oracles[0])
+    run_bulk(run.plan.manifest, run.desks)
     for desk in run.desks:
         desk.note_paths()
 

@@ -53,6 +53,7 @@ class Desk:
     num_sampled: int = 0
     num_threaded: int = 0
     num_large: int = 0
+    num_bulk: int = 0
     hangs: bool = False
     judged_by: dict[str, int] = field(default_factory=dict)
     covered: dict[str, int] = field(default_factory=dict)
@@ -231,6 +232,7 @@ def result_of(desk: Desk) -> CellResult:
         num_sampled=desk.num_sampled,
         num_threaded=desk.num_threaded,
         num_large=desk.num_large,
+        num_bulk=desk.num_bulk,
         wipes=desk.plan.wipes,
         judged_by=desk.judged_by,
         findings=tuple(desk.findings.values()),

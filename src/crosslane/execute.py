@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from crosslane import wire
 from crosslane.client import Opening, SharedMemory, Shim, ShimDied, SubjectEnded, ended_without_a_word
 from crosslane.errors import HarnessFault
-from crosslane.messages import Digests, Done, LargeRequest, Reason, RunFlag, Threaded
+from crosslane.messages import BulkRequest, Compared, Digests, Done, LargeRequest, Reason, RunFlag, Threaded
 from crosslane.wire import Batch, Results, Verdict, Watch
 
 __all__ = ["BLOCK_MODE", "Executor", "Station", "execute_alone", "execute_unless_declined", "sanitizer_report"]
@@ -28,6 +29,7 @@ _PLACE = re.compile(r"^/.*/(?=[^/]+/[^/]+:\d+:\d+: runtime error: )")
 _MAX_REPORT_LEN = 240
 BLOCK_MODE = "ecb"
 """The mode that is a cipher's block function."""
+_Answer = TypeVar("_Answer")
 _WRITTEN_OVER = 0xFF
 """In place of NOT_RUN for a case that the shim says it ran: a record that no shim writes."""
 
@@ -229,8 +231,15 @@ class Executor:
 
     def large(self, request: LargeRequest) -> Digests:
         """Run one message that the shim makes itself; raises SubjectEnded as ``threads`` does."""
+        return self._ask(lambda shim: shim.large(request))
+
+    def bulk(self, request: BulkRequest) -> Compared:
+        """Hold many blocks at once against one at a time; raises SubjectEnded as ``threads`` does."""
+        return self._ask(lambda shim: shim.bulk(request))
+
+    def _ask(self, request: Callable[[Shim], _Answer]) -> _Answer:
         try:
-            return self.open().large(request)
+            return request(self.open())
         except ShimDied as died:
             self._shim = None
             raise ended_without_a_word(died) from died

@@ -56,7 +56,7 @@ class TrialBatch:
 
 def is_trial(case_id: str) -> bool:
     """Whether an id is that of a trial, not of a case or a vector."""
-    return case_id == GETTER or case_id.startswith((f"{THREADS}-", "large-"))
+    return case_id == GETTER or case_id.startswith((f"{THREADS}-", "large-", "bulk-"))
 
 
 def read_trial(text: str) -> CaseId:
