@@ -135,9 +135,16 @@ def _check_paths(item: Implementation, texts: dict[Path, str]) -> Iterator[Probl
 
 
 def _shared_headers(item: Implementation, texts: dict[Path, str]) -> list[str]:
-    names = {name for text in texts.values() for name in _INCLUDE.findall(text)}
-    headers = (item.folder.parent / name for name in sorted(names) if "/" not in name)
-    return [_BLOCK_COMMENT.sub(" ", _read(header)) for header in headers if header.is_file()]
+    """Headers of the cipher's folder that the sources include, or one of these headers does."""
+    found: dict[Path, str] = {}
+    waiting = list(texts.values())
+    while waiting:
+        for name in _INCLUDE.findall(waiting.pop()):
+            header = item.folder.parent / name
+            if "/" not in name and header not in found and header.is_file():
+                found[header] = _BLOCK_COMMENT.sub(" ", _read(header))
+                waiting.append(found[header])
+    return [found[header] for header in sorted(found)]
 
 
 def _check_getter(item: Implementation, texts: dict[Path, str]) -> Iterator[Problem]:
