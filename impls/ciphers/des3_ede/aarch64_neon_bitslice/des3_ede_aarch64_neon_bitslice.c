@@ -6,7 +6,7 @@
 
 #include "des3_ede_block.h"
 
-#define PAYS 16u
+#define PAYS 18u
 
 #include "des3_ede_bitslice.h"
 
