@@ -581,7 +581,7 @@ source = "s"
     ("old", "new", "sentence"),
     [
         ("kind", "sort", "unknown key 'sort'"),
-        ('unit = "cycles/byte"', 'unit = "furlongs"', "allowed are cycles/byte, instructions/byte, ratio"),
+        ('unit = "cycles/byte"', 'unit = "furlongs"', "allowed are cycles/byte, instructions/byte, model"),
         ("low = 3.65", "low = 4.0", "0 < low <= high"),
         ("low = 3.65", "low = 3", "must be a number with a point"),
         ("high = 3.65", 'high = 3.65\nover = "sm4-generic"', "name a driver for a ratio"),
@@ -605,7 +605,7 @@ def test_marks_stand_beside_the_best_of_ours(registry: Registry, tmp_path: Path)
     path.write_text(MARK)
     job = replace(two(registry), mode=job_of(registry, "ctr(sm4)/sm4-generic").mode)
     found = made(job, {"slow": {16: 10.0}, "fast": {16: 5.0}})
-    row = marks_table(load_marks(path), [found], []).splitlines()[-1]
+    row = marks_table(load_marks(path), [found], []).splitlines()[2]
     assert "3.65 cycles/byte" in row
     assert "10.00 (fast)" in row
     assert marks_table(load_marks(path), [], []) == "marks: none is on file for what was measured"

@@ -13,10 +13,10 @@ from typing import Any
 
 import click
 
-from crosslane.bench.counting import count, counter_for
+from crosslane.bench.counting import counter_for
 from crosslane.bench.jobs import DEFAULT_SIZES, Job, choose_cells, plan_jobs, with_base, with_composed
 from crosslane.bench.llvm import DEFAULT_CORES, find_llvm, require_core
-from crosslane.bench.measure import Settings, measure_all
+from crosslane.bench.measure import measure_all
 from crosslane.bench.modelled import MODEL_SIZES, Model, model_job, model_table
 from crosslane.bench.peers import LIBRARIES, is_plain_c, load_assembly, require_libraries, with_libraries
 from crosslane.bench.published import choose_tables, jobs_of
@@ -33,14 +33,13 @@ from crosslane.bench.running import (
     say,
     settings_of,
 )
-from crosslane.bench.small import MOST_MORE, Excess, excesses, small_sizes, small_table, with_fall_backs
+from crosslane.bench.small import compare_small, small_table
 from crosslane.bench.tables import MIN_SLOPE_SIZES, noisy_slopes, peers_table, slope_table, speed_table, vs_tables
 from crosslane.bench.tcrypt import jobs_for, load_layouts, tcrypt_tables
 from crosslane.build import build_bench
 from crosslane.data import data_root
-from crosslane.errors import BadInput, MissingTool
-from crosslane.isa import ARCHES, host_arch
-from crosslane.lanes import lane_named
+from crosslane.errors import BadInput
+from crosslane.isa import ARCHES
 from crosslane.model import Lane
 from crosslane.names import select_cells
 from crosslane.registry import cells as all_cells
@@ -203,33 +202,17 @@ def _bench_published(options: dict[str, Any]) -> int:
 def _small(cells: tuple[str, ...]) -> None:
     """Count the instructions of messages below 64 bytes, against those of each implementation's fall-back.
 
-    Those of this architecture are run natively in single steps, those of the other one under qemu. The status is 1
-    where one needs more than 5 % more.
+    They are counted under qemu, and natively in single steps what the emulator cannot run. The status is 1 where one
+    needs more than 5 % more.
     """
     registry = load_registry(data_root())
-    lanes = {arch: lane_named(registry.lanes, f"{arch}_qemu_max").name for arch in ARCHES}
-    lanes[host_arch()] = native_lane(registry).name
+    emulated = {f"{arch}_qemu_max" for arch in ARCHES}
     ours = {item.driver for item in registry.implementations}
-    known = [cell for cell in all_cells(registry) if cell.lane in lanes.values() and cell.driver in ours]
-    chosen = select_cells(known, cells or ("*",))
-    drivers = {cell.driver for cell in chosen}
-    found: list[Excess] = []
-    absent: dict[str, None] = {}
-    jobs = with_fall_backs(registry, plan_jobs(registry, chosen))
-    for job in jobs:
-        if job.key_len != min(other.key_len for other in jobs if other.cipher == job.cipher):
-            continue
-        program = build_bench(registry, job.lane, implementations_of(registry, job.lane))
-        settings = Settings(sizes=small_sizes(job), clock="none")
-        counts = count(program, counter_for(registry.root, job.lane), job, settings)
-        if counts.unavailable:
-            raise MissingTool(f"{job.lane.name}: {counts.unavailable}")
-        absent.update(dict.fromkeys(f"{name}: {why} ({job.lane.name})" for name, why in counts.absent.items()))
-        found += excesses(registry, counts, sorted(drivers))
-    if not found:
-        raise BadInput("none of the chosen cells is of an implementation with a fall-back; choose others")
-    click.echo("\n".join([small_table(found), *absent]))
-    end(int(any(item.worst > MOST_MORE for item in found)))
+    known = [cell for cell in all_cells(registry) if cell.lane in emulated and cell.driver in ours]
+    jobs = plan_jobs(registry, select_cells(known, cells or ("*",)))
+    found, notes = compare_small(registry, jobs, native_lane(registry), say)
+    click.echo("\n".join([small_table(found), *notes]))
+    end(int(any(item.verdict == "missed" for item in found)))
 
 
 @bench_command.command("peers")
