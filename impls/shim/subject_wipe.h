@@ -54,13 +54,15 @@
 /* The lower halves are the caller's. */
 #define SUBJECT_CLEAR_UPPER(a, b, c, d) \
     "mov v" #a ".d[1], xzr\n\tmov v" #b ".d[1], xzr\n\tmov v" #c ".d[1], xzr\n\tmov v" #d ".d[1], xzr\n\t"
-#define SUBJECT_CLEAR_VECTORS                                                                         \
-    SUBJECT_CLEAR_V(0, 1, 2, 3)                                                                       \
-    SUBJECT_CLEAR_V(4, 5, 6, 7)                                                                       \
-    SUBJECT_CLEAR_V(16, 17, 18, 19)                                                                   \
-    SUBJECT_CLEAR_V(20, 21, 22, 23)                                                                   \
-    SUBJECT_CLEAR_V(24, 25, 26, 27) SUBJECT_CLEAR_V(28, 29, 30, 31) SUBJECT_CLEAR_UPPER(8, 9, 10, 11) \
-        SUBJECT_CLEAR_UPPER(12, 13, 14, 15)
+/* clang-format off: its answer is another each time */
+#define SUBJECT_CLEAR_VECTORS       \
+    SUBJECT_CLEAR_V(0, 1, 2, 3)     \
+    SUBJECT_CLEAR_V(4, 5, 6, 7)     \
+    SUBJECT_CLEAR_V(16, 17, 18, 19) \
+    SUBJECT_CLEAR_V(20, 21, 22, 23) \
+    SUBJECT_CLEAR_V(24, 25, 26, 27) \
+    SUBJECT_CLEAR_V(28, 29, 30, 31) SUBJECT_CLEAR_UPPER(8, 9, 10, 11) SUBJECT_CLEAR_UPPER(12, 13, 14, 15)
+/* clang-format on */
 #define SUBJECT_CLEAR_STACK                                  \
     "mov x2, sp\n\tmov x1, %0\n\tsub x1, x2, x1\n"           \
     "1:\tstp q0, q0, [x1], #32\n\tstp q0, q0, [x1], #32\n\t" \
