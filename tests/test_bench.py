@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner, Result
 
-from crosslane.bench import bench_command, cli
+from crosslane.bench import bench_command, running
 from crosslane.bench.counting import Counter, Counts, count, counter_for
 from crosslane.bench.jobs import Job, Subject, choose_cells, hidden_bits, plan_jobs, real_len, with_base
 from crosslane.bench.marks import load_marks, marks_table
@@ -560,18 +560,17 @@ def test_layouts_name_ciphers_and_key_lengths_that_exist(registry: Registry) -> 
 
 def test_marks_are_of_known_ciphers(registry: Registry) -> None:
     marks = load_marks()
-    assert {mark.algorithm.cipher for mark in marks} <= {cipher.name for cipher in registry.ciphers}
+    assert {mark.cipher for mark in marks} <= {cipher.name for cipher in registry.ciphers}
     assert len(set(marks)) == len(marks)
 
 
 MARK = """[[mark]]
-algorithm = "ctr(sm4)"
-direction = "encrypt"
+cipher = "sm4"
+columns = ["ctr-enc"]
 subject = "libgcrypt"
 unit = "cycles/byte"
 low = 3.65
 high = 3.65
-over = ""
 kind = "peer"
 machine = "m"
 source = "s"
@@ -582,11 +581,11 @@ source = "s"
     ("old", "new", "sentence"),
     [
         ("kind", "sort", "unknown key 'sort'"),
-        ('unit = "cycles/byte"', 'unit = "furlongs"', "allowed are cycles/byte, instructions/byte, ratio"),
+        ('unit = "cycles/byte"', 'unit = "furlongs"', "allowed are cycles/byte, instructions/byte, model"),
         ("low = 3.65", "low = 4.0", "0 < low <= high"),
         ("low = 3.65", "low = 3", "must be a number with a point"),
-        ('over = ""', 'over = "sm4-generic"', "name a driver for a ratio"),
-        ("ctr(sm4)", "ctr-sm4", "is no algorithm"),
+        ("high = 3.65", 'high = 3.65\nover = "sm4-generic"', "name a driver for a ratio"),
+        ('"ctr-enc"', '"ctr-up"', "of the form"),
         ('source = "s"\n', "", "the key 'source' is missing"),
         ("[[mark]]", "[mark]", r"must hold \[\[mark\]\] tables"),
         ("[[mark]]", "x = 1\n[[mark]]", "and nothing else"),
@@ -606,7 +605,7 @@ def test_marks_stand_beside_the_best_of_ours(registry: Registry, tmp_path: Path)
     path.write_text(MARK)
     job = replace(two(registry), mode=job_of(registry, "ctr(sm4)/sm4-generic").mode)
     found = made(job, {"slow": {16: 10.0}, "fast": {16: 5.0}})
-    row = marks_table(load_marks(path), [found], []).splitlines()[-1]
+    row = marks_table(load_marks(path), [found], []).splitlines()[2]
     assert "3.65 cycles/byte" in row
     assert "10.00 (fast)" in row
     assert marks_table(load_marks(path), [], []) == "marks: none is on file for what was measured"
@@ -679,7 +678,7 @@ def test_a_noisy_machine_concludes_nothing(registry: Registry, monkeypatch: pyte
     def noisy(tasks: list[tuple[Path, Job]], *_: object) -> list[Measurement]:
         return [made(job, {job.subjects[0].name: {16: 10.0}}, spread=0.3) for _, job in tasks]
 
-    monkeypatch.setattr(cli, "measure_all", noisy)
+    monkeypatch.setattr(running, "measure_all", noisy)
     done = invoke("--cell", "ecb(sm4)/sm4-generic", "--size", "16")
     assert done.exit_code == 3
     assert "too noisy to conclude: ecb(sm4) encrypt" in done.output
@@ -692,9 +691,9 @@ def test_instructions_that_cannot_be_counted_are_not_available(
     def unavailable(_program: Path, _counter: object, job: Job, _settings: Settings) -> Counts:
         return Counts(job, {}, {}, "qemu-x does not load it")
 
-    monkeypatch.setattr(cli, "count", unavailable)
-    monkeypatch.setattr(cli, "build_bench", lambda *_arguments: Path())
-    monkeypatch.setattr(cli, "counter_for", lambda _root, _lane: None)
+    monkeypatch.setattr(running, "count", unavailable)
+    monkeypatch.setattr(running, "build_bench", lambda *_arguments: Path())
+    monkeypatch.setattr(running, "counter_for", lambda _root, _lane: None)
     done = invoke("--cell", f"ecb(sm4)/sm4-generic@{QEMU}", "--size", "16")
     assert done.exit_code == 1
     assert "instructions/byte: not available: qemu-x does not load it" in done.output

@@ -102,6 +102,9 @@ def test_a_path_marked_in_a_header_of_the_cipher_counts(fake_root: Path) -> None
     header = fake_root / "impls" / "ciphers" / "toy" / "shared.h"
     header.write_text('/* SPDX-License-Identifier: Apache-2.0 */\n#define mark() SUBJECT_PATH("1way")\n')
     assert messages(fake_root) == ""
+    (header.parent / "inner.h").write_text(header.read_text())
+    header.write_text('/* SPDX-License-Identifier: Apache-2.0 */\n#include "inner.h"\n')
+    assert messages(fake_root) == ""
 
 
 def test_two_of_one_isa_may_not_share_a_priority(fake_root: Path) -> None:

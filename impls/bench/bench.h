@@ -37,7 +37,8 @@ typedef int bench_message_fn(void *self, uint8_t *dst, const uint8_t *src, size_
 enum bench_answer { BENCH_READY, BENCH_DECLINED, BENCH_UNSUPPORTED, BENCH_UNKNOWN };
 
 struct bench_subject {
-    const char *name; /* a library, or a getter's symbol; behind the latter :composed for the mode without fused functions */
+    const char
+        *name; /* a library, or a getter's symbol; behind the latter :composed for the mode without fused functions */
     enum bench_answer answer;
     void *self; /* context of one direction; the other direction's, where tags need it, is made by a second open */
     bench_message_fn *message;

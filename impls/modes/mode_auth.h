@@ -21,7 +21,10 @@ struct mode_pending {
 
 static inline void mode_mac_start(struct subject_message *m, struct mode_pending *pending)
 {
-    memset(m->iv, 0, m->leaf->block_len);
+    memset(m->iv, 0, 8);
+    if (m->leaf->block_len > 8) {
+        memset(m->iv + 8, 0, 8);
+    }
     pending->used = 0;
 }
 
@@ -43,19 +46,30 @@ static inline void mode_mac_update(struct subject_message *m, const void *ctx, s
                                    const uint8_t *src, size_t len)
 {
     size_t bs = m->leaf->block_len, used = (size_t)pending->used;
-    size_t n = len < bs - used ? len : bs - used;
-    memcpy(pending->bytes + used, src, n);
-    pending->used += n;
-    if (n == len) {
+    if (used > 0) {
+        size_t n = len < bs - used ? len : bs - used;
+        memcpy(pending->bytes + used, src, n);
+        pending->used += n;
+        if (n == len) {
+            return;
+        }
+        src += n;
+        len -= n;
+        mode_mac_blocks(m, ctx, pending->bytes, 1);
+    } else if (len == 0) {
         return;
     }
-    src += n;
-    len -= n;
-    mode_mac_blocks(m, ctx, pending->bytes, 1);
     size_t whole = (len - 1) / bs;
-    mode_mac_blocks(m, ctx, src, whole);
+    /* Behind a block that was begun before, also for none. */
+    if (used > 0 || whole > 0) {
+        mode_mac_blocks(m, ctx, src, whole);
+    }
     pending->used = len - whole * bs;
-    memcpy(pending->bytes, src + whole * bs, (size_t)pending->used);
+    if (pending->used == bs) {
+        mode_copy_block(pending->bytes, src + whole * bs, bs);
+    } else {
+        memcpy(pending->bytes, src + whole * bs, (size_t)pending->used);
+    }
 }
 
 /* Fills the last block with zeros and absorbs it; nothing where none was begun. */
@@ -79,7 +93,11 @@ static inline void mode_mac_final(struct subject_message *m, const void *ctx, st
         memset(pending->bytes + used, 0, bs - used);
         pending->bytes[used] = 0x80;
     }
-    xor_bytes(m->iv, m->iv, used < bs ? padded : whole, bs);
+    const uint8_t *mask = used < bs ? padded : whole;
+    xor_bytes(m->iv, m->iv, mask, 8);
+    if (bs > 8) {
+        xor_bytes(m->iv + 8, m->iv + 8, mask + 8, 8);
+    }
     mode_mac_blocks(m, ctx, pending->bytes, 1);
     pending->used = 0;
 }
@@ -99,7 +117,7 @@ static inline int mode_mac_tag(struct subject_message *m, uint8_t *tag, size_t t
     if (tag_len != m->leaf->block_len) {
         return SUBJECT_BAD_TAG_LEN;
     }
-    memcpy(tag, m->iv, tag_len);
+    mode_copy_block(tag, m->iv, tag_len);
     return SUBJECT_OK;
 }
 

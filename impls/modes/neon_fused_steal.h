@@ -96,6 +96,11 @@ NEON_INLINE void xts_crypt(const void *ctx, const void *tweak_ctx, uint8_t *dst,
     const struct neon_keys k = keys_for(ctx, decrypting);
     size_t tail_len = len % BLOCK_LEN, num_blocks = len / BLOCK_LEN - (tail_len != 0);
 
+    if (len == BLOCK_LEN) {
+        SUBJECT_PATH("1way");
+        vst1q_u8(dst, xts_block(&k, tweak, vld1q_u8(src), decrypting));
+        return;
+    }
     if (num_blocks >= WAYS) {
         uint8x16_t t[WAYS];
         t[0] = tweak;

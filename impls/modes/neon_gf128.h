@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Products in GF(2^128) modulo x^128 + x^7 + x^2 + x + 1 with the 8-bit PMULL that all of NEON has, in a time that depends on
- * neither factor; GHASH and the tweaks of LRW over them. Byte 0 of a vector has the lowest coefficients, bit 0 the lowest of
+ * neither factor. Byte 0 of a vector has the lowest coefficients, bit 0 the lowest of
  * a byte: GHASH (SP 800-38D section 6.4) has the bits of each byte in the other order, LRW the bytes of a block.
- *
- * Paths, which impl.toml lists: gcm:ghash of a leaf that takes neon_gf128_ghash.
  */
 #ifndef CROSSLANE_NEON_GF128_H
 #define CROSSLANE_NEON_GF128_H
@@ -45,20 +43,6 @@ NEON_INLINE uint8x16_t neon_gf128_multiply(uint8x16_t a, uint8x16_t factor)
     NEON_GF128_STEP(sum, a, b, 1);
     NEON_GF128_STEP(sum, a, b, 0);
     return sum;
-}
-
-/* A leaf's member `ghash`, for CPUs without the 64-bit PMULL. */
-static inline void neon_gf128_ghash(const uint8_t *h, uint8_t *y, const uint8_t *src, size_t num_blocks)
-{
-    const uint8x16_t factor = vrbitq_u8(vld1q_u8(h));
-    uint8x16_t sum = vrbitq_u8(vld1q_u8(y));
-
-    SUBJECT_PATH("ghash");
-    for (; num_blocks > 0; num_blocks--) {
-        sum = neon_gf128_multiply(veorq_u8(sum, vrbitq_u8(vld1q_u8(src))), factor);
-        src += NEON_BLOCK_LEN;
-    }
-    vst1q_u8(y, vrbitq_u8(sum));
 }
 
 #endif

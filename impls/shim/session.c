@@ -40,8 +40,7 @@ static int bytes_changed(const uint8_t *now, const uint8_t *original, size_t len
     while (now[i] == original[i]) {
         i++;
     }
-    found =
-        (struct departure){.verdict = VERDICT_DISAGREE, .symptom = symptom, .buffer = kind, .offset = (int64_t)i};
+    found = (struct departure){.verdict = VERDICT_DISAGREE, .symptom = symptom, .buffer = kind, .offset = (int64_t)i};
     return 1;
 }
 

@@ -135,11 +135,18 @@ def _check_paths(item: Implementation, texts: dict[Path, str]) -> Iterator[Probl
 
 
 def _shared_headers(item: Implementation, texts: dict[Path, str]) -> list[str]:
-    names = {name for text in texts.values() for name in _INCLUDE.findall(text)}
+    """Headers of the cipher's folder and of the modes' that the sources include, or one of these headers does."""
     cipher = item.folder.parent
     folders = (cipher, cipher.parent.parent / "modes")
-    headers = (folder / name for name in sorted(names) if "/" not in name for folder in folders)
-    return [_BLOCK_COMMENT.sub(" ", _read(header)) for header in headers if header.is_file()]
+    found: dict[Path, str] = {}
+    waiting = list(texts.values())
+    while waiting:
+        names = [name for name in _INCLUDE.findall(waiting.pop()) if "/" not in name]
+        for header in (folder / name for name in names for folder in folders):
+            if header not in found and header.is_file():
+                found[header] = _BLOCK_COMMENT.sub(" ", _read(header))
+                waiting.append(found[header])
+    return [found[header] for header in sorted(found)]
 
 
 def _check_getter(item: Implementation, texts: dict[Path, str]) -> Iterator[Problem]:

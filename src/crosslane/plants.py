@@ -37,7 +37,7 @@ CHECKS = Path("conformance") / "checks"
 FAULTS_FILE = "faults.toml"
 CASES = Path("corpora") / "regressions" / "planted"
 WHOLE = "cell"
-"""The symptom of a fault that no case shows, but the judgement of a whole cell."""
+"""The symptom of a fault that no case shows, but the judgement of a whole cell, and of a control beside such faults."""
 SYMPTOMS = (
     "output", "iv", "canary", "guard_read", "guard_write", "abi", "input", "context", "wipe", "nondeterminism", "crash",
     "hang", "reject", WHOLE,
@@ -58,6 +58,7 @@ _CONTROL_FIELDS = {
     "with": Field(kind="str", pattern=r"(?s).*"),
     "lanes": Field(kind="str", many=True, min_num=1, pattern=WORD_PATTERN, optional=True),
     "why": Field(kind="str", pattern=r"\S[^\n]*", optional=True),
+    "symptom": Field(kind="str", allowed=(WHOLE,), optional=True),
 }
 _FAULT_FIELDS = _CONTROL_FIELDS | {"symptom": Field(kind="str", allowed=SYMPTOMS)}
 

@@ -103,8 +103,8 @@ ALWAYS_INLINE __m128i ghash_wide(const struct powers *p, __m128i y, const uint8_
 {
     struct products sum = no_products();
 
-    UNROLL for (unsigned i = WIDE_VECS; i-- > 1;)
-    {
+    UNROLL
+    for (unsigned i = WIDE_VECS; i-- > 1;) {
         add_product(&sum, vec_swap(vec_load(src + i * VEC_LEN)), vec_load(p->power + i * VEC_LEN),
                     vec_load(p->sum + i * VEC_LEN));
     }

@@ -19,13 +19,13 @@ ALWAYS_INLINE void masked_step(const struct aes_ctx *c, struct text *t, const ve
 {
     vec v[WIDE_VECS];
 
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_xor(masks[i], vec_load(t->src + i * VEC_LEN));
     }
     crypt_vecs(c, v, n, decrypting);
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_xor(v[i], masks[i]);
     }
     store_vecs(t->dst, v, n);
@@ -70,8 +70,8 @@ ALWAYS_INLINE void xts_step(const struct aes_ctx *c, struct text *t, vec *tweaks
     vec masks[WIDE_VECS];
 
     masks[0] = xts_mask(*tweaks, gb);
-    UNROLL for (unsigned i = 1; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 1; i < n; i++) {
         masks[i] = xts_mask(times_x(*tweaks, i * VEC_BLOCKS), gb);
     }
     *tweaks = times_x(*tweaks, n * VEC_BLOCKS);
@@ -104,7 +104,9 @@ ALWAYS_INLINE void xts_crypt(const struct aes_ctx *c, const struct aes_ctx *twea
         return;
     }
     tweaks = xts_mask(vec_broadcast(encrypt_block(tweak_ctx, block_load(iv))), gb);
-    tweaks = vec_spread(tweaks, times_x(tweaks, 1));
+    if (num_blocks > 1) {
+        tweaks = vec_spread(tweaks, times_x(tweaks, 1));
+    }
 #define STEP(n) xts_step(c, &t, &tweaks, n, decrypting, gb)
     EACH_STEP(num_blocks, STEP)
 #undef STEP
@@ -180,44 +182,74 @@ ALWAYS_INLINE void lrw_step(const struct aes_ctx *c, struct text *t, __m128i key
     masked_step(c, t, masks, n, decrypting);
 }
 
+#define LRW_CHANGES 8u
+
 /* What WAYS tweaks from some index on are made of. The index is a multiple of WAYS, the base, and a rest, which stays
  * the same from step to step. Up to some block the tweaks are key2 * base + key2 * (rest + i); from there on rest + i
- * reaches into the next base. The index is public: it may steer addresses. */
+ * reaches into the next base. With k trailing ones in base / WAYS that differs by key2 * WAYS * (2^(k + 1) - 1). The
+ * index is public: it may steer branches and addresses. */
 struct lrw_wide {
-    vec rest[WIDE_VECS]; /* key2 * ((rest + i) mod WAYS) */
-    vec over[WIDE_VECS]; /* all ones where block i belongs to the next base */
-    __m128i base;        /* key2 * base */
+    vec rest[WIDE_VECS];          /* key2 * ((rest + i) mod WAYS) */
+    vec over[WIDE_VECS];          /* all ones where block i belongs to the next base */
+    __m128i changes[LRW_CHANGES]; /* by k */
+    __m128i base;                 /* key2 * base */
 };
 
 static void lrw_wide_start(struct lrw_wide *w, __m128i key2, struct counter index)
 {
     uint8_t rest[WIDE_VECS * VEC_LEN], over[WIDE_VECS * VEC_LEN];
     const unsigned first = (unsigned)index.low % WAYS;
+    vec power = vec_broadcast(key2);
+    __m128i sum = _mm_setzero_si128();
 
+    /* n * key2 lies where block i with (first + i) mod WAYS = n takes it; that of n + k is that of n and of k. */
+    block_store(rest + (WAYS - first) % WAYS * BLOCK_LEN, sum);
+    for (unsigned k = 1; k < WAYS; k *= 2) {
+        const __m128i times_k = block_swap(vec_first(power));
+        for (unsigned n = 0; n < k; n++) {
+            const __m128i times_n = block_load(rest + (WAYS - first + n) % WAYS * BLOCK_LEN);
+            block_store(rest + (WAYS - first + n + k) % WAYS * BLOCK_LEN, block_xor(times_n, times_k));
+        }
+        power = times_x(power, 1);
+    }
+    for (unsigned k = 0; k < LRW_CHANGES; k++) {
+        sum = block_xor(sum, block_swap(vec_first(power)));
+        w->changes[k] = sum;
+        power = times_x(power, 1);
+    }
     for (unsigned i = 0; i < WAYS; i++) {
-        block_store(rest + i * BLOCK_LEN, lrw_tweak(key2, (struct counter){0, (first + i) % WAYS}));
-        memset(over + i * BLOCK_LEN, first + i < WAYS ? 0x00 : 0xff, BLOCK_LEN);
+        block_store(over + i * BLOCK_LEN, _mm_set1_epi8(first + i < WAYS ? 0 : -1));
     }
     load_vecs(w->rest, rest, WIDE_VECS);
     load_vecs(w->over, over, WIDE_VECS);
     w->base = lrw_tweak(key2, (struct counter){index.high, index.low - first});
 }
 
+/* From the base of `index` to the next. */
+ALWAYS_INLINE __m128i lrw_change(const struct lrw_wide *w, __m128i key2, struct counter index)
+{
+    const uint64_t zeros = ~index.low / WAYS % (1u << LRW_CHANGES);
+
+    if (zeros != 0) {
+        return w->changes[__builtin_ctzll(zeros)];
+    }
+    index = counter_plus(index, WAYS);
+    return block_xor(w->base, lrw_tweak(key2, (struct counter){index.high, index.low / WAYS * WAYS}));
+}
+
 ALWAYS_INLINE void lrw_wide_step(const struct aes_ctx *c, struct text *t, struct lrw_wide *w, __m128i key2,
                                  struct counter *index, int decrypting)
 {
-    vec masks[WIDE_VECS], same, change;
-    __m128i next;
+    const __m128i change = lrw_change(w, key2, *index);
+    const vec base = vec_broadcast(w->base), next = vec_broadcast(change);
+    vec masks[WIDE_VECS];
 
-    *index = counter_plus(*index, WAYS);
-    next = lrw_tweak(key2, (struct counter){index->high, index->low & ~(uint64_t)(WAYS - 1)});
-    same = vec_broadcast(w->base);
-    change = vec_broadcast(block_xor(w->base, next));
-    UNROLL for (unsigned i = 0; i < WIDE_VECS; i++)
-    {
-        masks[i] = vec_xor(vec_xor(w->rest[i], same), vec_and(w->over[i], change));
+    UNROLL
+    for (unsigned i = 0; i < WIDE_VECS; i++) {
+        masks[i] = vec_xor(vec_xor(w->rest[i], base), vec_and(w->over[i], next));
     }
-    w->base = next;
+    w->base = block_xor(w->base, change);
+    *index = counter_plus(*index, WAYS);
     masked_step(c, t, masks, WIDE_VECS, decrypting);
 }
 

@@ -52,8 +52,8 @@ ALWAYS_INLINE void add_key(vec *v, unsigned n, const __m128i *k)
 {
     const vec key = vec_broadcast_from(k);
 
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_xor(v[i], key);
     }
 }
@@ -62,8 +62,8 @@ ALWAYS_INLINE void encrypt_round(vec *v, unsigned n, const __m128i *k)
 {
     const vec key = vec_broadcast_from(k);
 
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_aesenc(v[i], key);
     }
 }
@@ -72,8 +72,8 @@ ALWAYS_INLINE void decrypt_round(vec *v, unsigned n, const __m128i *k)
 {
     const vec key = vec_broadcast_from(k);
 
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_aesdec(v[i], key);
     }
 }
@@ -104,8 +104,8 @@ ALWAYS_INLINE void encrypt_vecs(const struct aes_ctx *c, vec *v, unsigned n)
 
     add_key(v, n, c->encrypt_key);
     MIDDLE_ROUNDS(encrypt_round, v, n, c->encrypt_key, c->num_rounds)
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_aesenclast(v[i], last);
     }
 }
@@ -116,8 +116,8 @@ ALWAYS_INLINE void decrypt_vecs(const struct aes_ctx *c, vec *v, unsigned n)
 
     add_key(v, n, c->decrypt_key);
     MIDDLE_ROUNDS(decrypt_round, v, n, c->decrypt_key, c->num_rounds)
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_aesdeclast(v[i], last);
     }
 }
@@ -139,24 +139,24 @@ ALWAYS_INLINE vec vec_swap(vec v)
 
 ALWAYS_INLINE void load_vecs(vec *v, const uint8_t *src, unsigned n)
 {
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_load(src + i * VEC_LEN);
     }
 }
 
 ALWAYS_INLINE void store_vecs(uint8_t *dst, const vec *v, unsigned n)
 {
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         vec_store(dst + i * VEC_LEN, v[i]);
     }
 }
 
 ALWAYS_INLINE void xor_vecs(vec *v, const uint8_t *src, unsigned n)
 {
-    UNROLL for (unsigned i = 0; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 0; i < n; i++) {
         v[i] = vec_xor(v[i], vec_load(src + i * VEC_LEN));
     }
 }
@@ -214,8 +214,8 @@ static void ecb_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_
 ALWAYS_INLINE void xor_before(vec *v, __m128i chain, const uint8_t *src, unsigned n)
 {
     v[0] = vec_xor(v[0], vec_load_after(chain, src));
-    UNROLL for (unsigned i = 1; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 1; i < n; i++) {
         v[i] = vec_xor(v[i], vec_load(src + i * VEC_LEN - BLOCK_LEN));
     }
 }
@@ -261,8 +261,8 @@ ALWAYS_INLINE void cfb_step(const struct aes_ctx *c, struct text *t, __m128i *ch
     vec v[WIDE_VECS];
 
     v[0] = vec_load_after(*chain, t->src);
-    UNROLL for (unsigned i = 1; i < n; i++)
-    {
+    UNROLL
+    for (unsigned i = 1; i < n; i++) {
         v[i] = vec_load(t->src + i * VEC_LEN - BLOCK_LEN);
     }
     *chain = block_load(t->src + n * VEC_LEN - BLOCK_LEN);
@@ -307,12 +307,6 @@ ALWAYS_INLINE struct counter counter_load(const uint8_t *p)
     return (struct counter){load_be64(p), load_be64(p + 8)};
 }
 
-ALWAYS_INLINE void counter_store(uint8_t *p, struct counter counter)
-{
-    store_be64(p, counter.high);
-    store_be64(p + 8, counter.low);
-}
-
 ALWAYS_INLINE struct counter counter_plus(struct counter counter, uint64_t n)
 {
     const uint64_t low = counter.low + n;
@@ -325,47 +319,76 @@ ALWAYS_INLINE __m128i counter_number(struct counter counter)
     return _mm_set_epi64x((int64_t)counter.high, (int64_t)counter.low);
 }
 
-/* Counter blocks from `counter` on, whatever it carries. */
-static __attribute__((noinline)) void counter_blocks(uint8_t *blocks, struct counter counter, unsigned num_blocks)
+ALWAYS_INLINE void counter_store(uint8_t *p, struct counter counter)
 {
-    SUBJECT_PATH("ctr_wrap");
-    for (unsigned i = 0; i < num_blocks; i++) {
-        counter_store(blocks + i * BLOCK_LEN, counter_plus(counter, i));
+    block_store(p, block_swap(counter_number(counter)));
+}
+
+/* The counter of the next block, and the blocks of the next vector but for what their last bytes carry. */
+struct counters {
+    struct counter number;
+    vec blocks;
+};
+
+ALWAYS_INLINE struct counters counters_from(struct counter number)
+{
+    const vec same = vec_swap(vec_broadcast(counter_number(number)));
+
+    return (struct counters){number, vec_add64(same, vec_multiples(UINT64_C(1) << 56, 0))};
+}
+
+/* num_blocks further, fewer than 256: where the last byte has carried nowhere, it alone counts, in its place. */
+ALWAYS_INLINE void counters_skip(struct counters *counters, unsigned num_blocks)
+{
+    const struct counter number = counter_plus(counters->number, num_blocks);
+
+    if ((uint8_t)number.low < num_blocks) {
+        *counters = counters_from(number);
+    } else {
+        counters->number = number;
+        counters->blocks = vec_add64(counters->blocks, vec_number((uint64_t)num_blocks << 56, 0));
     }
 }
 
-/* The same in vectors. Where the last byte carries nowhere, it alone counts, in its place; where the lower half carries
- * nowhere, that counts, as a number. */
-ALWAYS_INLINE void counter_vecs(vec *v, struct counter counter, unsigned n)
+/* Counter blocks from `number` on, whatever it carries. */
+static __attribute__((noinline)) void wrapping_blocks(uint8_t *blocks, struct counter number, unsigned num_blocks)
+{
+    SUBJECT_PATH("ctr_wrap");
+    for (unsigned i = 0; i < num_blocks; i++) {
+        counter_store(blocks + i * BLOCK_LEN, counter_plus(number, i));
+    }
+}
+
+/* The next blocks: where the last byte carries nowhere as above; where the lower half carries nowhere, that counts. */
+ALWAYS_INLINE void counter_vecs(vec *v, const struct counters *counters, unsigned n)
 {
     const unsigned num_after = n * VEC_BLOCKS - 1;
-    const vec first = vec_broadcast(counter_number(counter));
+    const struct counter number = counters->number;
 
-    if ((uint8_t)counter.low <= UINT8_MAX - num_after) {
-        const vec start = vec_add64(vec_swap(first), vec_multiples(UINT64_C(1) << 56, 0));
-        UNROLL for (unsigned i = 0; i < n; i++)
-        {
-            v[i] = vec_add64(start, vec_number((uint64_t)i * VEC_BLOCKS << 56, 0));
+    if ((uint8_t)number.low <= UINT8_MAX - num_after) {
+        UNROLL
+        for (unsigned i = 0; i < n; i++) {
+            v[i] = vec_add64(counters->blocks, vec_number((uint64_t)i * VEC_BLOCKS << 56, 0));
         }
-    } else if (counter.low <= UINT64_MAX - num_after) {
-        const vec start = vec_add64(first, vec_multiples(0, 1));
-        UNROLL for (unsigned i = 0; i < n; i++)
-        {
-            v[i] = vec_swap(vec_add64(start, vec_number(0, i * VEC_BLOCKS)));
+    } else if (number.low <= UINT64_MAX - num_after) {
+        const vec first = vec_add64(vec_broadcast(counter_number(number)), vec_multiples(0, 1));
+        UNROLL
+        for (unsigned i = 0; i < n; i++) {
+            v[i] = vec_swap(vec_add64(first, vec_number(0, i * VEC_BLOCKS)));
         }
     } else {
         uint8_t blocks[WIDE_VECS * VEC_LEN];
-        counter_blocks(blocks, counter, n * VEC_BLOCKS);
+        wrapping_blocks(blocks, number, n * VEC_BLOCKS);
         load_vecs(v, blocks, n);
     }
 }
 
-ALWAYS_INLINE void ctr_step(const struct aes_ctx *c, struct text *t, struct counter *counter, unsigned n)
+ALWAYS_INLINE void ctr_step(const struct aes_ctx *c, struct text *t, struct counters *counters, unsigned n)
 {
     vec v[WIDE_VECS];
 
-    counter_vecs(v, *counter, n);
-    *counter = counter_plus(*counter, n * VEC_BLOCKS);
+    counter_vecs(v, counters, n);
+    counters_skip(counters, n * VEC_BLOCKS);
     encrypt_vecs(c, v, n);
     xor_vecs(v, t->src, n);
     store_vecs(t->dst, v, n);
@@ -377,21 +400,21 @@ static void ctr_crypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t 
     const struct aes_ctx *c = ctx;
     size_t num_blocks = len / BLOCK_LEN, tail_len = len % BLOCK_LEN;
     struct text t = {dst, src};
-    struct counter counter = counter_load(iv);
+    struct counters counters = counters_from(counter_load(iv));
 
-#define STEP(n) ctr_step(c, &t, &counter, n)
+#define STEP(n) ctr_step(c, &t, &counters, n)
     EACH_STEP(num_blocks, STEP)
 #undef STEP
     if (num_blocks > 0) {
-        block_store(t.dst, block_xor(encrypt_block(c, block_swap(counter_number(counter))), block_load(t.src)));
-        counter = counter_plus(counter, 1);
+        block_store(t.dst, block_xor(encrypt_block(c, vec_first(counters.blocks)), block_load(t.src)));
+        counters_skip(&counters, 1);
         text_skip(&t, BLOCK_LEN);
     }
     if (tail_len > 0) {
-        xor_part(t.dst, t.src, encrypt_block(c, block_swap(counter_number(counter))), tail_len);
-        counter = counter_plus(counter, 1);
+        xor_part(t.dst, t.src, encrypt_block(c, vec_first(counters.blocks)), tail_len);
+        counters_skip(&counters, 1);
     }
-    counter_store(iv, counter);
+    counter_store(iv, counters.number);
 }
 
 #endif

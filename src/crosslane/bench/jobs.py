@@ -183,7 +183,7 @@ def _check_key_lens(registry: Registry, chosen: Sequence[Cell], wanted: Sequence
 
 
 def with_composed(registry: Registry, jobs: Sequence[Job]) -> list[Job]:
-    """Return the jobs with, before each implementation that fuses its mode, the same one composed by the mode's code."""
+    """Return the jobs with, before each implementation that fuses its mode, the same one composed by mode code."""
     found = []
     for job in jobs:
         subjects: list[Subject] = []

@@ -3,55 +3,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from crosslane.bench.counting import Counts
+from crosslane.bench.jobs import Job
 from crosslane.bench.measure import Measurement
+from crosslane.bench.modelled import Modelled
+from crosslane.bench.stats import Estimate, ratio
 from crosslane.bench.tables import grid
 from crosslane.errors import BadInput
-from crosslane.model import Algorithm
-from crosslane.names import DRIVER_PATTERN, parse_algorithm
+from crosslane.names import DRIVER_PATTERN, WORD_PATTERN
 from crosslane.tomlread import Field, read_fields, read_toml
 
-__all__ = ["Mark", "load_marks", "marks_table"]
+__all__ = ["TOLERANCE", "Mark", "load_marks", "marks_table", "verdict"]
 
+TOLERANCE = 0.95
+"""What is measured holds where its 95 % interval is not below this part of the mark."""
+
+_MODEL = "model cycles/byte"
+_INSTRUCTION_RATIO = "instruction ratio"
+_RATIOS = ("ratio", _INSTRUCTION_RATIO)
+_EXACT = ("instructions/byte", _MODEL)
+_ANY = "crosslane"
 _TEXT = Field(kind="str", pattern=r"\S[^\n]*")
 _FIELDS = {
-    "algorithm": Field(kind="str"),
-    "direction": Field(kind="str", allowed=("encrypt", "decrypt")),
+    "cipher": Field(kind="str", pattern=WORD_PATTERN),
+    "columns": Field(kind="str", many=True, min_num=1, pattern=f"{WORD_PATTERN}(-enc|-dec)?"),
     "subject": Field(kind="str", pattern=DRIVER_PATTERN),
-    "unit": Field(kind="str", allowed=("cycles/byte", "instructions/byte", "ratio")),
+    "unit": Field(kind="str", allowed=("cycles/byte", "instructions/byte", _MODEL, *_RATIOS)),
     "low": Field(kind="float"),
     "high": Field(kind="float"),
-    "over": Field(kind="str", pattern=f"|{DRIVER_PATTERN}"),
+    "over": Field(kind="str", pattern=f"{DRIVER_PATTERN}(:composed)?", optional=True),
+    "key_len": Field(kind="int", least=1, optional=True),
+    "size": Field(kind="int", least=1, optional=True),
     "kind": Field(kind="str", allowed=("published", "peer", "goal")),
     "machine": _TEXT,
     "source": _TEXT,
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mark:
-    """One figure, ``low`` to ``high`` in ``unit``; a ratio is speed over that of the driver ``over``."""
+    """One figure, ``low`` to ``high`` in ``unit``, of modes and directions; ratios are over the subject ``over``.
 
-    algorithm: Algorithm
-    direction: str
+    A ``key_len`` of 0 stands for every one that is measured, a ``size`` of 0 for the largest, both in bytes.
+    """
+
+    cipher: str
+    columns: tuple[str, ...]
     subject: str
     unit: str
     low: float
     high: float
-    over: str
     kind: str
     machine: str
     source: str
+    over: str = ""
+    key_len: int = 0
+    size: int = 0
 
     @property
     def figure(self) -> str:
         """The figure for people."""
         text = f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
-        return f"{text} x {self.over}" if self.unit == "ratio" else f"{text} {self.unit}"
+        text += f" x {self.over}" if self.over else f" {self.unit}"
+        return text if self.unit != _INSTRUCTION_RATIO else f"{text}, instructions"
+
+
+@dataclass(frozen=True)
+class _Today:
+    """A figure of ours of the kind that a mark is."""
+
+    job: Job
+    name: str
+    size: int
+    found: Estimate
 
 
 def load_marks(path: Path | None = None) -> list[Mark]:
@@ -65,57 +93,119 @@ def load_marks(path: Path | None = None) -> list[Mark]:
 
 
 def _read(path: Path, where: str, table: dict[str, object]) -> Mark:
-    values = read_fields(path, table, _FIELDS, where=where)
-    if not 0 < values["low"] <= values["high"]:
-        raise BadInput(
-            f"{path.name}: {where}: low is {values['low']} and high {values['high']}; 0 < low <= high is needed"
-        )
-    if (values["unit"] == "ratio") != bool(values["over"]):
-        raise BadInput(f'{path.name}: {where}: over is {values["over"]!r}; name a driver for a ratio, "" elsewhere')
-    return Mark(**{**values, "algorithm": parse_algorithm(values["algorithm"])})
+    mark = Mark(**read_fields(path, table, _FIELDS, where=where))
+    if not 0 < mark.low <= mark.high:
+        raise BadInput(f"{path.name}: {where}: low is {mark.low} and high {mark.high}; 0 < low <= high is needed")
+    if (mark.unit in _RATIOS) != bool(mark.over):
+        raise BadInput(f"{path.name}: {where}: over is {mark.over!r}; name a driver for a ratio, and none elsewhere")
+    return mark
 
 
-def _today(mark: Mark, results: Sequence[Measurement], counts: Sequence[Counts]) -> str:
-    """What was measured of the same kind: the driver's own; for a peer's figure and our goals the best of ours."""
-    found: list[tuple[float, str]] = []
-    for counted in counts if mark.unit == "instructions/byte" else ():
-        if (counted.job.algorithm, counted.job.direction) == (mark.algorithm, mark.direction):
-            names = {name for name, _ in counted.instructions}
-            found += [(counted.per_byte(name, _largest(counted.instructions, name)), name) for name in names]
-    for measured in results:
-        job = measured.job
-        if (job.algorithm, job.direction) != (mark.algorithm, mark.direction):
+def verdict(mark: Mark, found: Estimate) -> str:
+    """Return ``holds``, ``missed`` or, where the interval is on both sides of the limit, ``undecided``.
+
+    What is counted or simulated has no interval and is held to the figure itself.
+    """
+    if mark.unit in _EXACT:
+        return "holds" if found.value <= mark.high else "missed"
+    if mark.unit in _RATIOS:
+        worst, best = found.low / mark.low, found.high / mark.low
+    else:
+        worst, best = mark.high / found.high, mark.high / found.low if found.low else 0.0
+    if worst >= TOLERANCE:
+        return "holds"
+    return "missed" if best < TOLERANCE else "undecided"
+
+
+def _exactly(value: float) -> Estimate:
+    return Estimate(value, value, value)
+
+
+def _ours(job: Job, names: Sequence[str]) -> list[str]:
+    return [subject.name for subject in job.subjects if subject.cipher == job.cipher.name and subject.name in names]
+
+
+def _timed(mark: Mark, measured: Measurement) -> Iterator[_Today]:
+    job = measured.job
+    for name in _ours(job, [name for name, _ in measured.series]):
+        size = mark.size or max(measured.sizes(name))
+        series, base = measured.series.get((name, size)), measured.series.get((mark.over, size))
+        if series is None or ":" in name:
             continue
-        for name in {subject.name for subject in job.subjects if subject.cipher and measured.sizes(subject.name)}:
-            size = max(measured.sizes(name))
-            if mark.unit == "cycles/byte" and measured.clock.name != "none":
-                found.append((measured.series[name, size].cycles_per_byte.value, name))
-            if mark.unit == "ratio" and mark.over == job.subjects[0].name != name:
-                found.append((measured.ratio(name, size).value, name))
-    same = [item for item in found if item[1] == mark.subject]
-    if not same and (mark.kind == "peer" or mark.subject == "crosslane"):
+        if mark.unit == "ratio" and base is not None and name != mark.over:
+            yield _Today(job, name, size, ratio(base.ns, series.ns))
+        if mark.unit == "cycles/byte" and measured.clock.name != "none":
+            yield _Today(job, name, size, series.cycles_per_byte)
+
+
+def _counted(mark: Mark, counts: Counts) -> Iterator[_Today]:
+    job = counts.job
+    for name in _ours(job, [name for name, _ in counts.instructions]):
+        size = mark.size or max(size for other, size in counts.instructions if other == name)
+        number, base = counts.instructions.get((name, size)), counts.instructions.get((mark.over, size))
+        if number is None or ":" in name:
+            continue
+        if mark.unit == "instructions/byte":
+            yield _Today(job, name, size, _exactly(counts.per_byte(name, size)))
+        elif base is not None and name != mark.over:
+            yield _Today(job, name, size, _exactly(base / number))
+
+
+def _simulated(mark: Mark, model: Modelled) -> Iterator[_Today]:
+    for (name, size), figure in model.figures.items():
+        if mark.size in (0, size):
+            yield _Today(model.job, name, size, _exactly(figure.cycles))
+
+
+def _todays(
+    mark: Mark, results: Sequence[Measurement], counts: Sequence[Counts], models: Sequence[Modelled]
+) -> list[_Today]:
+    """Return what was measured of a mark's kind: the driver's own; for a peer's figure and our goals the best of ours.
+
+    One for each mode, direction, lane and key length.
+    """
+
+    def concerns(job: Job) -> bool:
+        fits = mark.cipher == job.cipher.name and job.column in mark.columns
+        return fits and mark.key_len in (0, job.key_len)
+
+    found: list[_Today] = []
+    if mark.unit in ("ratio", "cycles/byte"):
+        found += [today for item in results if concerns(item.job) for today in _timed(mark, item)]
+    elif mark.unit == _MODEL:
+        found += [today for item in models if concerns(item.job) for today in _simulated(mark, item)]
+    else:
+        found += [today for item in counts if concerns(item.job) for today in _counted(mark, item)]
+    same = [today for today in found if today.name == mark.subject]
+    if not same and (mark.kind == "peer" or mark.subject == _ANY):
         same = found
-    if not same:
-        return "-"
-    value, name = max(same) if mark.unit == "ratio" else min(same)
-    return f"{value:.2f} ({name})"
+    best: dict[Job, _Today] = {}
+    for today in same:
+        other = best.setdefault(today.job, today)
+        better = max if mark.unit in _RATIOS else min
+        best[today.job] = better(other, today, key=lambda item: item.found.value)
+    return list(best.values())
 
 
-def _largest(instructions: Mapping[tuple[str, int], int], name: str) -> int:
-    return max(size for subject, size in instructions if subject == name)
-
-
-def marks_table(marks: Sequence[Mark], results: Sequence[Measurement], counts: Sequence[Counts]) -> str:
-    """One row for each mark of an algorithm and direction that was measured, with today's figure beside it."""
-    timed = {(found.job.algorithm, found.job.direction) for found in results}
-    counted = {(found.job.algorithm, found.job.direction) for found in counts}
-    rows = [["algorithm", "kind", "subject", "figure", "today", "machine", "source"]]
+def marks_table(
+    marks: Sequence[Mark],
+    results: Sequence[Measurement],
+    counts: Sequence[Counts] = (),
+    models: Sequence[Modelled] = (),
+) -> str:
+    """One row for each mark, mode, direction and key length that was measured, with today's figure and the verdict."""
+    rows = [["algorithm", "key", "size", "kind", "subject", "mark", "today", "verdict", "machine", "source"]]
     for mark in marks:
-        if (mark.algorithm, mark.direction) in (counted if mark.unit == "instructions/byte" else timed):
-            name = f"{mark.algorithm} {mark.direction[:3]}"
-            rows.append(
-                [name, mark.kind, mark.subject, mark.figure, _today(mark, results, counts), mark.machine, mark.source]
-            )
+        for today in _todays(mark, results, counts, models):
+            job = today.job
+            row = [f"{job.column}({job.cipher.name})", str(8 * job.key_len), str(today.size), mark.kind, mark.subject]
+            row += [mark.figure, f"{today.found.value:.2f} ({today.name})", verdict(mark, today.found)]
+            rows.append([*row, mark.machine, mark.source])
     if len(rows) == 1:
         return "marks: none is on file for what was measured"
-    return f"marks (the machines differ: compare ratios, not cycles)\n{grid(rows, left=range(7))}"
+    words = [row[7] for row in rows]
+    total = ", ".join(f"{words.count(word)} {word}" for word in ("holds", "missed", "undecided"))
+    return (
+        f"marks (the machines differ: lean on ratios rather than on cycles)\n{grid(rows, left=range(10))}\n"
+        f"of {len(rows) - 1} figures: {total}"
+    )

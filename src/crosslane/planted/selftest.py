@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from crosslane.campaign import side_by_side
 from crosslane.checks import Check, claimed_by, load_checks
 from crosslane.errors import HarnessFault
 from crosslane.execute import Station
@@ -21,11 +18,10 @@ from crosslane.findings.classify import Classified, prefix_of, same_face
 from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_departures, replays
 from crosslane.findings.judge import Judge
 from crosslane.findings.shrink import ends_process
-from crosslane.memory import die_with_parent, keep_freed_memory
 from crosslane.plan import Counts
 from crosslane.planted.prove import same_kind, symptom_name
 from crosslane.planted.spots import Spot
-from crosslane.planted.wholes import red_checks, run_whole
+from crosslane.planted.wholes import caught_by, red_checks, run_whole
 from crosslane.plants import WHOLE
 
 __all__ = ["Tried", "case_size", "claimed", "try_spot", "try_spots", "try_whole"]
@@ -88,26 +84,16 @@ def try_spots(
     ``shrink_all``: also what an emulated lane need not. Raises HarnessFault where a worker dies.
     """
     wanted = [counts.of(spot.lane) if spot.lane.full else counts.emulated for spot in spots]
-    context = multiprocessing.get_context("spawn")
     tried: list[Tried] = []
-    with ProcessPoolExecutor(num_workers, mp_context=context, initializer=_begin_worker) as pool:
-        try:
-            for item in pool.map(partial(try_spot, shrink_all=shrink_all), spots, wanted):
-                tried.append(claimed(item, checks))
-                tell(tried[-1])
-        except BrokenProcessPool as error:
-            raise HarnessFault(f"a worker process died ({error}): use --jobs 1 and look at the system's log") from error
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    trying = partial(_try, shrink_all=shrink_all)
+    for item in side_by_side(trying, list(zip(spots, wanted, strict=True)), num_workers=num_workers):
+        tried.append(claimed(item, checks))
+        tell(tried[-1])
     return tried
 
 
-def _begin_worker() -> None:
-    """In a worker: an interrupt from the keyboard is the parent's to handle, and nothing outlives the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    keep_freed_memory()
-    die_with_parent()
+def _try(asked: tuple[Spot, int], *, shrink_all: bool) -> Tried:
+    return try_spot(*asked, shrink_all=shrink_all)
 
 
 def claimed(item: Tried, checks: Sequence[Check]) -> Tried:
@@ -119,7 +105,10 @@ def claimed(item: Tried, checks: Sequence[Check]) -> Tried:
 
 
 def try_whole(spot: Spot, count: int) -> Tried:
-    """Run the whole cell of a plant that no single case shows; its checks are those that are red."""
+    """Run the whole cell of a plant that no single case shows; its checks are those that are red.
+
+    A control is caught where its check is, or any departure.
+    """
     begun = time.monotonic()
     red: tuple[str, ...] = ()
     comparisons, text = 0, ""
@@ -130,10 +119,10 @@ def try_whole(spot: Spot, count: int) -> Tried:
         text = str(failed)
     took = time.monotonic() - begun
     plant = spot.plant
-    caught = plant.check in red
+    caught = caught_by(plant, red)
     symptom = WHOLE if caught else ""
     return Tried(
-        plant.name, spot.cell, False, plant.check, caught, symptom, "", red, comparisons, took, 0.0, None, text
+        plant.name, spot.cell, plant.control, plant.check, caught, symptom, "", red, comparisons, took, 0.0, None, text
     )
 
 

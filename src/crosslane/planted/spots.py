@@ -17,7 +17,7 @@ from crosslane.plants import Plant, plant_lanes
 from crosslane.registry import implementation_named
 from crosslane.stations import Stations, programs_for
 
-__all__ = ["Spot", "build_plants", "lanes_of_plants", "spots_of"]
+__all__ = ["Spot", "build_plants", "lanes_of_plants", "spots_of", "unplaced"]
 
 Progress = Callable[[str], None]
 
@@ -56,6 +56,16 @@ def lanes_of_plants(
     chosen = list(lanes_for_host(registry) if lanes is None else lanes)
     placed = {lane.name: [item for item in plants if lane in plant_lanes(registry, item, chosen)] for lane in chosen}
     return [(lane, placed[lane.name]) for lane in chosen if placed[lane.name]]
+
+
+def unplaced(registry: Registry, plants: Iterable[Plant]) -> tuple[str, ...]:
+    """The plants that no lane of this host takes, as text: each with the lanes in which it shows."""
+    here = lanes_for_host(registry)
+    return tuple(
+        f"{plant.name} ({', '.join(lane.name for lane in plant_lanes(registry, plant, registry.lanes))})"
+        for plant in plants
+        if not plant_lanes(registry, plant, here)
+    )
 
 
 def build_plants(

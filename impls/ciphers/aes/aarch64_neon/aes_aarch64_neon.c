@@ -11,7 +11,7 @@
 
 #include "aes_keys_neon.h"
 #include "aes_sbox.h"
-#include "neon_gf128.h"
+#include "neon_gf128_ghash.h"
 #include "neon_modes.h"
 
 struct neon_keys {

@@ -6,7 +6,7 @@
 
 #include "des3_ede_interleaved.h"
 
-#define PAYS 32u
+#define PAYS 24u
 
 #include "des3_ede_bitslice.h"
 

@@ -160,13 +160,36 @@ NEON_INLINE void crypt_8(const struct neon_keys *k, uint8x16_t blocks[8], int de
     group_store(blocks + 4, y);
 }
 
+/* S on each byte of one word. */
+NEON_INLINE uint32_t substitute_word(const struct neon_keys *k, uint32_t word)
+{
+    uint8x16_t bytes = substitute(k, vreinterpretq_u8_u32(vdupq_n_u32(word)));
+    return vgetq_lane_u32(vreinterpretq_u32_u8(bytes), 0);
+}
+
+NEON_INLINE uint32_t single_round(const struct neon_keys *k, uint32_t a, uint32_t b, uint32_t c, uint32_t d,
+                                  uint32_t rk)
+{
+    uint32_t s = substitute_word(k, b ^ c ^ d ^ rk);
+    return a ^ s ^ rotl32(s, 2) ^ rotl32(s, 10) ^ rotl32(s, 18) ^ rotl32(s, 24);
+}
+
+/* Of a block alone the words are in general registers, whose instructions rotate and add at once. */
 NEON_INLINE uint8x16_t crypt_1(const struct neon_keys *k, uint8x16_t block, int decrypting)
 {
-    const uint8x16_t zero = vdupq_n_u8(0);
-    uint8x16_t blocks[4] = {block, zero, zero, zero};
+    uint32x4_t words = vreinterpretq_u32_u8(vrev32q_u8(block));
+    uint32_t a = vgetq_lane_u32(words, 0), b = vgetq_lane_u32(words, 1);
+    uint32_t c = vgetq_lane_u32(words, 2), d = vgetq_lane_u32(words, 3);
 
-    crypt_4(k, blocks, decrypting);
-    return blocks[0];
+    (void)decrypting;
+    for (unsigned i = 0; i < ROUNDS; i += 4) {
+        a = single_round(k, a, b, c, d, k->rk[i]);
+        b = single_round(k, b, c, d, a, k->rk[i + 1]);
+        c = single_round(k, c, d, a, b, k->rk[i + 2]);
+        d = single_round(k, d, a, b, c, k->rk[i + 3]);
+    }
+    words = vcombine_u32(vcreate_u32((uint64_t)c << 32 | d), vcreate_u32((uint64_t)a << 32 | b));
+    return vrev32q_u8(vreinterpretq_u8_u32(words));
 }
 
 #include "neon_fused.h"
@@ -186,9 +209,7 @@ static int setkey(void *ctx, const uint8_t *key, size_t key_len, uint32_t policy
         words[i] = load_be32(key + 4 * i) ^ fk[i];
     }
     for (unsigned i = 0; i < ROUNDS; i++) {
-        uint32_t t = words[(i + 1) % 4] ^ words[(i + 2) % 4] ^ words[(i + 3) % 4] ^ ck[i];
-        uint8x16_t bytes = substitute(&tables, vreinterpretq_u8_u32(vdupq_n_u32(t)));
-        uint32_t b = vgetq_lane_u32(vreinterpretq_u32_u8(bytes), 0);
+        uint32_t b = substitute_word(&tables, words[(i + 1) % 4] ^ words[(i + 2) % 4] ^ words[(i + 3) % 4] ^ ck[i]);
         uint32_t rk = words[i % 4] ^ b ^ rotl32(b, 13) ^ rotl32(b, 23);
         words[i % 4] = rk;
         c->encrypt[i] = rk;

@@ -265,10 +265,9 @@ static inline void crypt_one(const uint32_t *rk, uint8_t *dst, const uint8_t *sr
     crypt_block(rk, dst, src);
 }
 
-/* Any number of blocks that does not leave one alone behind the groups. */
-static void crypt_groups(const uint32_t *rk, uint8_t *dst, const uint8_t *src, size_t num_blocks)
+static void crypt_blocks(const uint32_t *rk, uint8_t *dst, const uint8_t *src, size_t num_blocks)
 {
-    while (num_blocks > 0) {
+    while (num_blocks > 1) {
         size_t n = next_width(num_blocks);
         __m128i blocks[WAYS];
         size_t i;
@@ -281,18 +280,8 @@ static void crypt_groups(const uint32_t *rk, uint8_t *dst, const uint8_t *src, s
         src += BLOCK_LEN * n;
         num_blocks -= n;
     }
-}
-
-static inline void crypt_blocks(const uint32_t *rk, uint8_t *dst, const uint8_t *src, size_t num_blocks)
-{
-    size_t alone = num_blocks % GROUP == 1;
-
-    if (num_blocks > 1) {
-        crypt_groups(rk, dst, src, num_blocks - alone);
-    }
-    if (alone) {
-        size_t done = BLOCK_LEN * (num_blocks - 1);
-        crypt_one(rk, dst + done, src + done);
+    if (num_blocks > 0) {
+        crypt_one(rk, dst, src);
     }
 }
 

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints every figure that the implementations are held to, each with its command, in one go.
+
+    python3 ci/measure.py [--list] [NAME]...
+
+NAME picks parts; ``--list`` prints the commands instead of running them. Runs `crosslane` of ``.venv``, or of the
+interpreter's environment where the checkout has none. Times mean something on a quiet machine alone. The status is the
+highest of the parts.
+"""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+__all__ = ["PARTS", "main"]
+
+_ROOT = Path(__file__).resolve().parents[1]
+_NATIVE = f"@{platform.machine()}_native"
+_ARM = "@aarch64_qemu_max"
+_ONE = "--size 8192 --max-noise 5 --marks"
+
+PARTS = {
+    # Tables in the layouts in which they were published.
+    "published": "published --max-noise 5",
+    # Cycles a byte beside the best existing code; all implementations of a cipher in turns.
+    "cast5": f"--cell '*(cast5)/*{_NATIVE}' --key-len 16 {_ONE}",
+    "serpent": f"--cell '*(serpent)/*{_NATIVE}' --key-len 32 {_ONE}",
+    "twofish": f"--cell '*(twofish)/*{_NATIVE}' --key-len 16 --key-len 32 {_ONE}",
+    "des3_ede": f"--cell '*(des3_ede)/*{_NATIVE}' {_ONE}",
+    "sm4": f"--cell '*(sm4)/*{_NATIVE}' {_ONE}",
+    "aes": f"--cell '*(aes)/*{_NATIVE}' --key-len 16 {_ONE}",
+    # The system's libraries in one process with ours.
+    "peers": f"peers --hardware --max-noise 5 --cell '*(*)/*{_NATIVE}'",
+    # Instructions below 64 bytes against the fall-back.
+    "small": "small",
+    # AArch64: instructions a byte, fused against composed, and the simulated core.
+    "counts": f"--cell '*(sm4)/sm4-*{_ARM}' --cell 'ctr(aes)/aes-*{_ARM}' --cell '*(serpent)/serpent-neon{_ARM}' "
+    "--key-len 16 --size 4096 --marks",
+    "gains": f"--cell 'cmac(sm4)/sm4-ce*{_ARM}' --cell 'xts(sm4)/sm4-ce*{_ARM}' --composed --size 16 --size 64 "
+    "--size 256 --marks",
+    "model": f"--model --cell '*(sm4)/sm4-ce{_ARM}' --marks",
+    "model-aes": f"--model --cell '*(aes)/aes-ce{_ARM}' --key-len 16",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Run or list the parts that are named, by default all; returns the highest of their statuses."""
+    listed = "--list" in arguments
+    names = [argument for argument in arguments if argument != "--list"] or list(PARTS)
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        print(f"measure: no part is called {unknown[0]}; there are {', '.join(PARTS)}", file=sys.stderr)
+        return 2
+    ours = _ROOT / ".venv" / "bin" / "crosslane"
+    crosslane = [str(ours)] if ours.exists() else [sys.executable, "-m", "crosslane"]
+    status, started = 0, time.monotonic()
+    for name in names:
+        print(f"$ crosslane bench {PARTS[name]}", flush=True)
+        if not listed:
+            begun = time.monotonic()
+            done = subprocess.run([*crosslane, "bench", *shlex.split(PARTS[name])], check=False)
+            status = max(status, done.returncode)
+            print(f"{name}: status {done.returncode}, {time.monotonic() - begun:.0f} s\n", flush=True)
+    if not listed:
+        print(f"measure: {len(names)} parts in {time.monotonic() - started:.0f} s")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
