@@ -180,7 +180,7 @@ NEON_INLINE void ctr_steps(const struct neon_keys *k, uint8_t *dst, const uint8_
     const uint32_t num_more = k->num_rounds - 10;
     uint8x16_t counter = vld1q_u8(iv);
 
-    SUBJECT_PATH("8way");
+    SUBJECT_PATH("ctr_long");
     /* clang-format off */
     __asm__ volatile(
         "1:\n\t"
@@ -209,7 +209,7 @@ NEON_INLINE void ctr_steps(const struct neon_keys *k, uint8_t *dst, const uint8_
         "add %[counter].16b, %[counter].16b, %[eight].16b\n\t"
         "subs %[num_steps], %[num_steps], #1\n\t"
         "b.ne 1b"
-        : [dst] "+r"(dst), [src] "+r"(src), [num_steps] "+r"(num_steps), [counter] "+w"(counter)
+        : [dst] "+&r"(dst), [src] "+&r"(src), [num_steps] "+&r"(num_steps), [counter] "+&w"(counter)
         : [sums] "r"(sums), [more_sums] "r"(sums + WIDE_LEN / 2), [eight] "w"(eight), [num_more] "r"(num_more),
           [k1] "w"(k->k[1]), [k2] "w"(k->k[2]), [k3] "w"(k->k[3]), [k4] "w"(k->k[4]), [k5] "w"(k->k[5]),
           [k6] "w"(k->k[6]), [k7] "w"(k->k[7]), [k8] "w"(k->k[8]), [k9] "w"(k->k[9]), [k10] "w"(k->k[10]),
