@@ -7,6 +7,7 @@
 #ifndef AES_X86_TWEAKED_H
 #define AES_X86_TWEAKED_H
 
+#include "aes_x86_ctr.h"
 #include "aes_x86_wide.h"
 
 /* x^128. */

@@ -5,6 +5,7 @@
 #include "aes_x86_vector_ymm.h"
 
 #include "aes_x86_block.h"
+#include "aes_x86_ctr.h"
 #include "aes_x86_ghash.h"
 #include "aes_x86_serial.h"
 #include "aes_x86_tweaked.h"
