@@ -348,6 +348,27 @@ static void bitslice_cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_t *s
     }
 }
 
+/* CBC with the last two blocks exchanged, the last one cut to `tail` bytes: what is missing of it comes out of the block
+ * before it. */
+static void bitslice_cts_cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
+{
+    uint8_t opened[BLOCK_LEN], last[BLOCK_LEN];
+    size_t tail = (len - 1) % BLOCK_LEN + 1, head = len - tail, before;
+
+    if (head == 0) {
+        bitslice_cbc_decrypt(ctx, dst, src, len, iv);
+        return;
+    }
+    before = head - BLOCK_LEN;
+    bitslice_cbc_decrypt(ctx, dst, src, before, iv);
+    crypt_few(ctx, opened, src + before, 1, 1);
+    memcpy(last, src + head, tail);
+    memcpy(last + tail, opened + tail, BLOCK_LEN - tail);
+    xor_bytes(dst + head, opened, last, tail);
+    crypt_few(ctx, last, last, 1, 1);
+    xor_bytes(dst + before, last, iv, BLOCK_LEN);
+}
+
 /* The keystream of a block is the cipher of the ciphertext before it; the iv becomes the last whole block of that. */
 static void bitslice_cfb_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
 {

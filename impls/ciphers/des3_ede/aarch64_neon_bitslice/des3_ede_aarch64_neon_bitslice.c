@@ -23,6 +23,7 @@ static const struct subject_leaf leaf = {
     .cbc = {NULL, bitslice_cbc_decrypt}, /* encryption is one block at a time, fused or not */
     .cfb = {NULL, bitslice_cfb_decrypt},
     .ctr = {bitslice_ctr_crypt, bitslice_ctr_crypt},
+    .cts_cbc = {NULL, bitslice_cts_cbc_decrypt},
 };
 
 const struct subject_leaf *des3_ede_aarch64_neon_bitslice(uint64_t features);

@@ -24,6 +24,7 @@ static const struct subject_leaf leaf = {
     .cfb = {cfb_encrypt, bitslice_cfb_decrypt},
     .ofb = {ofb_crypt, ofb_crypt},
     .ctr = {bitslice_ctr_crypt, bitslice_ctr_crypt},
+    .cts_cbc = {NULL, bitslice_cts_cbc_decrypt},
 };
 
 const struct subject_leaf *des3_ede_x86_64_avx2_bitslice(uint64_t features);
