@@ -59,6 +59,8 @@ LIBRARIES = (
 LLVM = range(19, 41)
 """Versions of LLVM whose llvm-mca is taken, as `crosslane bench --model` does; the first is installed."""
 EMULATORS = tuple(f"qemu-{name}" for name in ("x86_64", "aarch64", "s390x", "ppc64", "i386", "arm", "riscv64"))
+DEBUGGERS = ("gdb", "gdb-multiarch")
+"""The first is of a package that the second's asks for."""
 KNOWN_SYSTEMS = ("debian 12", "debian 13", "ubuntu 24.04")
 
 
@@ -133,6 +135,7 @@ def needs(architecture: str) -> tuple[Need, ...]:
             Need(package, f"the library {name}, an independent judge", partial(_has_header, header))
             for name, header, package in LIBRARIES
         ),
+        Need("gdb-multiarch", "stops at a subject's call", lambda: all(map(_has_command, DEBUGGERS))),
         Need(f"llvm-{LLVM[0]}", "simulates the cores of bench --model", _has_llvm),
         Need("linux-source", "the kernel's test vectors", _has_kernel_source),
         Need("python3-venv", "makes virtual environments", _has_ensurepip),

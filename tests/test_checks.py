@@ -24,6 +24,9 @@ LEFT = Finding("0123456789abcdef-0-1", "disagree", "wipe", "alone", 1, "update 1
 LONG = Finding(
     "large-0123456789abcdef-encrypt-1048609", "disagree", "output", "alone", 1, "MiB 0 of the output differs"
 )
+BULK = Finding(
+    "bulk-0123456789abcdef-encrypt", "disagree", "output", "alone", 1, "encrypting 9 blocks in one call gives another"
+)
 DECLINED: dict[str, Any] = {
     "state": "declined", "comparisons": 0, "num_vectors": 0, "wanted": 0, "cpu_features": ("avx",), "paths": {},
 }  # fmt: skip
@@ -35,7 +38,8 @@ def checks() -> dict[str, Check]:
 
 
 def test_there_are_the_checks_that_the_documentation_names(checks: dict[str, Check]) -> None:
-    assert {"agreement", "declines", "determinism", "known_answer", "large", "paths", "secrets_wiped"} <= set(checks)
+    assert {"agreement", "bulk_selftest", "declines", "determinism", "known_answer", "large"} <= set(checks)
+    assert {"paths", "secrets_wiped"} <= set(checks)
     for check in checks.values():
         assert check.sentence.endswith(".")
         assert check.sentence[0].isupper()
@@ -80,6 +84,11 @@ TABLE: list[tuple[str, dict[str, Any], bool | None, str]] = [
     ("large", {"num_large": 2, "findings": (LONG,)}, False, "MiB 0 of the output differs"),
     ("large", DECLINED, None, "the CPU of this lane lacks"),
     ("large", {"state": "void", "reason": "no hello"}, False, "did not run: no hello"),
+    ("bulk_selftest", {"num_bulk": 264}, True, ""),
+    ("bulk_selftest", {}, None, "single blocks cannot be asked of a library"),
+    ("bulk_selftest", {"num_bulk": 264, "findings": (BULK,)}, False, "encrypting 9 blocks in one call"),
+    ("bulk_selftest", DECLINED, None, "the CPU of this lane lacks"),
+    ("bulk_selftest", {"state": "void", "reason": "no hello"}, False, "did not run: no hello"),
     ("known_answer", {}, True, ""),
     ("known_answer", {"num_departed": 2, "findings": (FOUND,)}, True, ""),
     ("known_answer", {"num_vectors": 0}, None, "has a vector of this algorithm"),

@@ -189,10 +189,21 @@ def test_what_a_killed_writer_left_is_tidied(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "words"),
     [
-        ("finding.toml", 'state = "open"', 'state = "gone"', "allowed are open, accepted, fixed, flaky"),
+        (
+            "finding.toml",
+            'state = "open"',
+            'state = "gone"',
+            "state has 'gone', so it was edited or cut off; restore it",
+        ),
         ("finding.toml", 'symptom = "output"', 'symptom = "iv"', "has the key of finding"),
-        ("finding.toml", "rate = 1.0\n", "", "the key 'rate' is missing"),
-        ("finding.toml", "version", "ver sion", "malformed TOML"),
+        (
+            "finding.toml",
+            "rate = 1.0\n",
+            "",
+            "the key 'rate' is missing, so it was edited or cut off; restore it, or remove",
+        ),
+        ("finding.toml", "version = 1\n", "version = 1\nspeed = 2\n", "unknown key 'speed', so it was edited"),
+        ("finding.toml", "version", "ver sion", "so it was edited or cut off; restore it"),
         ("case.json", '"01"', '"02"', "is not the case that finding.toml gives the digest of"),
         ("case.json", "operations", "", "is not the case"),
         ("repro.c", "repro", "", "repro.c: is with harness not the program that finding.toml gives the digest of"),
@@ -218,7 +229,7 @@ def test_a_folder_that_lacks_a_file_is_one_sentence(tmp_path: Path, file: str) -
     store = Store(tmp_path)
     store.put(kept())
     (tmp_path / KEY.id / file).unlink()
-    with pytest.raises(BadInput, match=file):
+    with pytest.raises(BadInput, match=f"{file}: cannot be read .*; restore it or make it readable"):
         store.read(KEY.id)
 
 

@@ -79,6 +79,8 @@ def test_data_that_does_not_match_the_code(fake_root: Path, file: str, old: str,
         (f"{GENERIC}/notes.txt", "notes.txt: does not belong to an implementation; allowed are impl.toml, *.c"),
         (f"{GENERIC}/helper.py", "helper.py: does not belong to an implementation"),
         ("impls/ciphers/toy/toy.txt", "toy.txt: does not belong to a cipher"),
+        ("impls/ciphers/toy/toy.c", "toy.c: does not belong to a cipher"),
+        (f"{GENERIC}/find_toy.c", "but find_toy.c lies beside it; list or remove it"),
         ("impls/modes/ecb/Makefile", "Makefile: does not belong to a mode"),
     ],
 )
@@ -90,6 +92,7 @@ def test_files_that_nothing_names(fake_root: Path, place: str, message: str) -> 
 def test_scripts_that_derive_constants_may_lie_beside_our_own(fake_root: Path) -> None:
     (fake_root / GENERIC / "derive_tables.py").write_text("# SPDX-License-Identifier: Apache-2.0\n")
     (fake_root / GENERIC / "find_circuits.py").write_text("# SPDX-License-Identifier: Apache-2.0\n")
+    (fake_root / "impls/ciphers/toy/find_circuits.c").write_text("/* SPDX-License-Identifier: Apache-2.0 */\n")
     assert messages(fake_root) == ""
 
 
@@ -98,6 +101,9 @@ def test_a_path_marked_in_a_header_of_the_cipher_counts(fake_root: Path) -> None
     edit(fake_root / GENERIC / "toy.c", '#include "toy.h"', '#include "toy.h"\n#include "shared.h"')
     header = fake_root / "impls" / "ciphers" / "toy" / "shared.h"
     header.write_text('/* SPDX-License-Identifier: Apache-2.0 */\n#define mark() SUBJECT_PATH("1way")\n')
+    assert messages(fake_root) == ""
+    (header.parent / "inner.h").write_text(header.read_text())
+    header.write_text('/* SPDX-License-Identifier: Apache-2.0 */\n#include "inner.h"\n')
     assert messages(fake_root) == ""
 
 

@@ -7,21 +7,29 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from crosslane.build import build_planted
 from crosslane.checks import load_checks
+from crosslane.cli import cli
 from crosslane.data import data_root
 from crosslane.errors import BadInput
+from crosslane.isa import host_arch
 from crosslane.lanes import lane_named
 from crosslane.lint import lint
 from crosslane.plan import Counts
+from crosslane.planted.battery import proven_checks, shortfalls
 from crosslane.planted.prove import prove
 from crosslane.planted.selftest import claimed, try_spot, try_spots
-from crosslane.planted.spots import Spot, spots_of
-from crosslane.plants import Plant, case_file, check_cases, load_plants, plant_lanes
+from crosslane.planted.spots import Spot, spots_of, unplaced
+from crosslane.planted.wholes import red_checks, run_whole
+from crosslane.plants import WHOLE, Plant, case_file, check_cases, load_plants, plant_lanes
 from crosslane.registry import load_registry
 
-NATIVE = "x86_64_native"
+HOST = host_arch()
+NATIVE = f"{HOST}_native"
+NEAR = f"{HOST}_qemu_max"
+EMULATED, FAR = ("aarch64_qemu_max", "aarch64_native") if HOST == "x86_64" else ("x86_64_qemu_max", "x86_64_native")
 GOOD = """# SPDX-License-Identifier: Apache-2.0
 [[fault]]
 name = "toy_off"
@@ -72,6 +80,17 @@ def test_a_fault_beside_a_check_and_one_beside_an_implementation(rooted: Path) -
     assert first.symbol == "planted_toy_off"
     assert not first.in_mode
     assert [problem for problem in lint(rooted) if "faults" in str(problem)] == []
+
+
+def test_a_fault_in_a_shared_header_is_the_implementations_where_that_includes_it(rooted: Path) -> None:
+    header = rooted / "impls" / "modes" / "shared.h"
+    header.write_text("/* SPDX-License-Identifier: Apache-2.0 */\nstatic inline int shared(void) { return 1; }\n")
+    beside_check(rooted, text().replace("ciphers/toy/generic/more.c", "modes/shared.h"))
+    assert load_plants(load_registry(rooted))[0].in_mode
+    source, between = rooted / "impls" / "ciphers" / "toy" / "generic" / "more.c", header.with_name("between.h")
+    between.write_text('/* SPDX-License-Identifier: Apache-2.0 */\n#include "shared.h"\n')
+    source.write_text('#include "between.h"\n' + source.read_text())
+    assert not load_plants(load_registry(rooted))[0].in_mode
 
 
 @pytest.mark.parametrize(
@@ -137,7 +156,7 @@ def test_a_plant_that_does_not_compile_shows_the_compilers_words(rooted: Path) -
 
 
 def test_lanes_of_a_plant(rooted: Path) -> None:
-    beside_check(rooted, text() + 'lanes = ["x86_64_native"]\nwhy = "an emulator does not trap it"\n')
+    beside_check(rooted, text() + f'lanes = ["{NATIVE}"]\nwhy = "an emulator does not trap it"\n')
     registry = load_registry(rooted)
     (plant,) = load_plants(registry)
     assert [lane.name for lane in plant_lanes(registry, plant, registry.lanes)] == [NATIVE]
@@ -146,12 +165,17 @@ def test_lanes_of_a_plant(rooted: Path) -> None:
     assert not {name for name in names if "asan" in name or "s390x" in name}
 
 
+def native_spots(*names: str) -> list[Spot]:
+    """Plants of the repository, natively."""
+    registry = load_registry(data_root())
+    plants = [plant for plant in load_plants(registry) if plant.name in names]
+    return spots_of(registry, plants, seed="a test", lanes=[lane_named(registry.lanes, NATIVE)])
+
+
 @pytest.fixture(scope="module")
 def spots() -> list[Spot]:
-    """A fault in a mode and a control, natively, as they are in the repository."""
-    registry = load_registry(data_root())
-    plants = [plant for plant in load_plants(registry) if plant.name in ("ctr_carry_lost", "ctr_prefetch")]
-    return spots_of(registry, plants, seed="a test", lanes=[lane_named(registry.lanes, NATIVE)])
+    """A fault in a mode and a control."""
+    return native_spots("ctr_carry_lost", "ctr_prefetch")
 
 
 def with_plant(spot: Spot, **changes: object) -> Spot:
@@ -168,6 +192,10 @@ def test_a_proof_holds_and_says_why_it_does_not(spots: list[Spot], tmp_path: Pat
     assert (proof.holds, proof.text) == (False, "its case agrees: the fault is not caught")
     (proof,) = prove([with_plant(fault, symptom="canary")], checks, root)
     assert proof.text == "its case shows iv, expected canary"
+    (proof,) = prove([with_plant(fault, check="abi")], checks, root)
+    assert not proof.holds
+    assert proof.text.startswith("the check abi does not claim its case (iv, counter:64")
+    assert proof.text.endswith(", but agreement, counter_wrap, iv_writeback")
     (proof,) = prove([replace(control, subject=fault.subject)], checks, root)
     assert proof.text.startswith("a harmless change departs: ")
     with pytest.raises(BadInput, match=r"write it with `crosslane selftest --fault ctr_carry_lost --store`"):
@@ -192,6 +220,22 @@ def test_random_cases_find_a_fault_and_leave_a_control_green(spots: list[Spot]) 
     assert (control.holds, control.caught, control.comparisons) == (True, False, 16384)
 
 
+@pytest.mark.parametrize(
+    ("name", "shows"),
+    [("cts_whole_swapped", "(output, whole)"), ("key_pad_uncleared", "(output, dirty_state)")],
+)
+def test_a_class_that_must_be_asked_for_is_part_of_the_proof(name: str, shows: str) -> None:
+    (fault,) = native_spots(name)
+    root, checks = data_root(), load_checks(data_root())
+    (proof,) = prove([fault], checks, root)
+    assert proof.holds
+    (proof,) = prove([with_plant(fault, check="tamper")], checks, root)
+    assert f"the check tamper does not claim its case {shows}, but agreement, " in proof.text
+    blind = [check for check in checks if check.name != fault.plant.check]
+    (proof,) = prove([fault], blind, root)
+    assert not proof.holds
+
+
 def test_a_fault_caught_by_another_check_or_not_at_all_does_not_hold(spots: list[Spot]) -> None:
     checks = load_checks(data_root())
     assert claimed(try_spot(spots[0], 16384), checks).holds
@@ -213,3 +257,83 @@ def test_a_fault_without_its_case_and_a_case_without_its_fault_are_missed(rooted
     path.with_name("toy_on.json").write_text("{}")
     with pytest.raises(BadInput, match=r"toy_on\.json: there is no planted fault of that name"):
         check_cases(registry, plants)
+
+
+def test_each_check_has_its_faults_and_a_control_on_both_architectures() -> None:
+    registry = load_registry(data_root())
+    proven = proven_checks(registry, load_plants(registry))
+    assert [item.check for item in proven] == [check.name for check in load_checks(data_root())]
+    assert shortfalls(proven) == []
+
+
+def test_a_check_with_too_little_to_prove_it_is_named(rooted: Path) -> None:
+    beside_check(rooted, text())
+    registry = load_registry(rooted)
+    proven = proven_checks(registry, load_plants(registry))
+    assert [(item.check, item.faults["x86_64"], item.controls["aarch64"]) for item in proven] == [
+        ("lengths", ("toy_off",), ())
+    ]
+    assert shortfalls(proven) == [
+        f"lengths has {number} {kind} in lanes of {arch} and needs {least}: add to "
+        "conformance/checks/lengths.faults.toml"
+        for arch in ("x86_64", "aarch64")
+        for number, kind, least in ((1, "planted faults", 2), (0, "controls", 1))
+    ]
+
+
+def test_a_plant_that_no_lane_of_this_host_takes_is_named(rooted: Path) -> None:
+    beside_check(rooted, text())
+    registry = load_registry(rooted)
+    (plant,) = load_plants(registry)
+    other = replace(plant, name="toy_far", lanes=(FAR,))
+    assert unplaced(registry, [plant, other]) == (f"toy_far ({FAR})",)
+
+
+def test_the_list_says_what_proves_each_check() -> None:
+    done = CliRunner().invoke(cli, ["selftest", "--list"])
+    assert done.exit_code == 0, done.output
+    lines = {line.split()[0]: line.split()[1:] for line in done.output.splitlines()}
+    assert lines["check"] == ["faults", "x86_64", "faults", "aarch64", "controls", "x86_64", "controls", "aarch64"]
+    assert all(int(number) >= least for number, least in zip(lines["abi"], (9, 4, 3, 2), strict=True))
+
+
+def test_what_compilers_alone_show_is_right_as_most_users_build() -> None:
+    registry = load_registry(data_root())
+    lanes = [lane_named(registry.lanes, name) for name in (NATIVE, EMULATED)]
+    plants = [
+        replace(plant, lanes=tuple(lane.name for lane in lanes))
+        for plant in load_plants(registry)
+        if plant.check == "compilers" and not plant.control
+    ]
+    spots = spots_of(registry, plants, seed="compilers", lanes=lanes)
+    assert len(spots) == len(plants) * len(lanes)
+    assert {spot.cell: red_checks(load_checks(data_root()), run_whole(spot, 640)) for spot in spots} == {
+        spot.cell: () for spot in spots
+    }
+
+
+def test_a_control_of_a_whole_cell_must_leave_its_check_and_every_answer_alone() -> None:
+    registry, checks = load_registry(data_root()), load_checks(data_root())
+    names = ("sm4_pairs_never_taken", "sm4_pair_marked_twice", "sm4_last_pair")
+    plants = {plant.name: plant for plant in load_plants(registry) if plant.name in names}
+    as_control = [replace(plants[name], control=True, symptom=WHOLE, check="paths") for name in names]
+    spots = spots_of(registry, as_control, seed="a test", lanes=[lane_named(registry.lanes, NATIVE)])
+    held = {proof.name: (proof.holds, proof.text) for proof in prove(spots, checks, data_root())}
+    assert held["sm4_pair_marked_twice"] == (True, "")
+    assert held["sm4_pairs_never_taken"] == (False, "a harmless change fails paths")
+    assert not held["sm4_last_pair"][0]
+    assert "agreement" in held["sm4_last_pair"][1]
+
+
+def test_an_emulated_lane_is_shrunk_for_where_the_host_is_faster() -> None:
+    registry = load_registry(data_root())
+    plants = [plant for plant in load_plants(registry) if plant.name == "ctr_carry_lost"]
+    lanes = [lane_named(registry.lanes, name) for name in (NATIVE, NEAR, EMULATED)]
+    native, near, far = spots_of(registry, plants, seed="a test", lanes=lanes)
+    assert (native.near, far.near) == (None, None)
+    assert near.near == native.subject
+    found = claimed(try_spot(near, 16384), load_checks(data_root()))
+    assert found.holds
+    assert found.case is not None
+    elsewhere = replace(near, near=replace(native.subject, mode="ctr"))
+    assert claimed(try_spot(elsewhere, 16384), load_checks(data_root())).holds

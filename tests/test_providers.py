@@ -27,7 +27,7 @@ from crosslane.lint import lint
 from crosslane.manifest import Manifest, manifest_within
 from crosslane.model import Algorithm, Domain, Lane, Provider, Registry
 from crosslane.plan import manifest_of
-from crosslane.registry import load_registry, provider_named
+from crosslane.registry import load_registry
 from crosslane.seal import finished_batch
 from crosslane.stations import Stations, programs_for
 from crosslane.wire import Batch, OpKind, Results, Status, Symptom, Watch
@@ -37,6 +37,11 @@ REGISTRY = load_registry(data_root())
 EVERY = [(provider, domain) for provider in REGISTRY.providers for domain in provider.domains]
 LIBGCRYPT = Path("impls/providers/libgcrypt")
 BLIND = Watch.REGISTERS | Watch.CONTEXT | Watch.PATHS
+
+
+def provider_named(name: str) -> Provider:
+    (provider,) = (item for item in REGISTRY.providers if item.name == name)
+    return provider
 
 
 def named(pair: tuple[Provider, Domain]) -> str:
@@ -163,7 +168,7 @@ def test_what_cannot_be_watched_is_said(bench: Bench) -> None:
 
 def test_an_input_outside_the_domain_is_told_apart(bench: Bench) -> None:
     """An iv that libgcrypt would cut without a word."""
-    provider = provider_named(REGISTRY, "libgcrypt")
+    provider = provider_named("libgcrypt")
     domain = provider.domain("cbc", "aes")
     assert domain is not None
     batch = bench.batch(bench.manifest(provider, domain, refusals=("iv",), steering=("refusals",)), domain)
@@ -249,7 +254,7 @@ def test_an_adapter_that_breaks_the_contract_ends_the_run(tree: Path) -> None:
 
 
 def test_a_missing_header_names_the_package() -> None:
-    provider = provider_named(REGISTRY, "libgcrypt")
+    provider = provider_named("libgcrypt")
     lane = lane_named(REGISTRY.lanes, NATIVE)
     with pytest.raises(MissingTool) as caught:
         build_provider(REGISTRY, lane, replace(provider, headers=("nosuchthing.h",)))
@@ -260,7 +265,7 @@ def test_a_missing_header_names_the_package() -> None:
 
 
 def test_a_missing_library_names_the_package() -> None:
-    provider = provider_named(REGISTRY, "openssl")
+    provider = provider_named("openssl")
     lane = lane_named(REGISTRY.lanes, NATIVE)
     with pytest.raises(
         MissingTool, match=r"the library libnosuchthing\.so is not installed.*apt-get install libssl-dev"
@@ -306,16 +311,16 @@ def test_a_provider_of_another_kind_is_refused(tree: Path, old: str, new: str, m
 
 
 def test_a_domain_has_what_mode_and_cipher_say_where_it_says_nothing() -> None:
-    domain = provider_named(REGISTRY, "libgcrypt").domain("ccm", "twofish")
+    domain = provider_named("libgcrypt").domain("ccm", "twofish")
     assert domain is not None
     assert domain.key_lens == (16, 32)
     assert domain.iv_lens == (7, 8, 9, 10, 11, 12, 13)
     assert (domain.split, domain.min_len, domain.empty, domain.reinit) == ("byte", 0, True, True)
     assert domain.refusals == ("iv", "tag")  # keys of 24 bytes are ours alone
-    weak = provider_named(REGISTRY, "libgcrypt").domain("cmac", "des3_ede")
+    weak = provider_named("libgcrypt").domain("cmac", "des3_ede")
     assert weak is not None
     assert (weak.policies, weak.always_policies) == (("weak_subkey",), ("weak_subkey",))
-    assert provider_named(REGISTRY, "openssl").domain("xcbc", "aes") is None
+    assert provider_named("openssl").domain("xcbc", "aes") is None
 
 
 def test_a_driver_may_not_have_a_provider_s_name(tree: Path) -> None:
@@ -344,7 +349,7 @@ def test_lint_wants_nothing_else_beside_an_adapter(tree: Path) -> None:
 
 def test_the_last_operation_of_a_message_with_a_tag_is_that_tag(bench: Bench) -> None:
     """What the shim tells an adapter that wants the tag beforehand relies on it."""
-    provider = provider_named(REGISTRY, "openssl")
+    provider = provider_named("openssl")
     domain = provider.domain("ccm", "aes")
     assert domain is not None
     batch = bench.batch(bench.manifest(provider, domain), domain)

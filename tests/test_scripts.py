@@ -74,7 +74,7 @@ def test_each_host_gets_the_compiler_of_the_other(architecture: str, compiler: s
     portable = [name for _, _, *names in prepare.PORTABLE_PACKAGES for name in names]
     judges = [package for _, _, package in prepare.LIBRARIES]
     wanted = ["gcc", "libc6-dev", compiler, libc, "clang", *portable, "qemu-user", *judges]
-    assert packages == [*wanted, "llvm-19", "linux-source", "python3-venv"]
+    assert packages == [*wanted, "gdb-multiarch", "llvm-19", "linux-source", "python3-venv"]
 
 
 def test_set_up_installs_what_every_lane_needs() -> None:
@@ -200,6 +200,16 @@ def test_test_runs_the_labelled_environments(checkout: Path) -> None:
 def test_selftest_passes_arguments_on_and_ends_with_its_status(checkout: Path) -> None:
     assert "crosslane selftest --fault ctr*" in run(checkout, "ci/selftest", "--fault", "ctr*").stdout
     assert run(checkout, "ci/selftest", crosslane_selftest="1").returncode == 1
+
+
+def test_false_alarms_passes_arguments_on_and_ends_with_its_status(checkout: Path) -> None:
+    script = str(checkout / "ci" / "false_alarms.py")
+    for status in ("0", "1"):
+        done = subprocess.run(
+            [sys.executable, script, "--first", "40"], capture_output=True, text=True, timeout=60, check=False,
+            env={**os.environ, "STATUS_crosslane_alarms": status}, cwd=checkout.parent, input="nobody reads this\n",
+        )  # fmt: skip
+        assert (done.stdout, done.returncode) == ("crosslane alarms --first 40\n", int(status))
 
 
 @pytest.mark.parametrize(

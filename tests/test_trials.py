@@ -51,7 +51,13 @@ CUT = {
     "cut_to_20_bits": ("disagree", "output", "MiB 0 of the output differs, and 1 behind it"),
     "crashes_beyond_1_mib": ("crash", "none", "crashes with SIGABRT"),
 }
+BULK = {
+    "counter_of_64_bits": "1 block in one call with a counter whose lower 64 bits wrap gives another iv afterwards",
+    "iv_not_written_back": "1 block in one call gives another iv afterwards than one block at a time, from byte 15 on",
+}
 PLANTS = (
+    Plant("counter_of_64_bits", counter_len=8),
+    Plant("iv_not_written_back", "iv_not_written_back"),
     Plant("honest"),
     Plant("cut_to_32_bits", "cut_to_32_bits"),
     *(Plant(name, name) for name in CUT),
@@ -148,6 +154,24 @@ def test_a_large_message_is_answered_as_generic_answers_it(planted: Planted, lan
     assert [item.passed for item in cell.judgements if item.check == "large"] == [True]
 
 
+@pytest.mark.parametrize("name", BULK)
+@pytest.mark.parametrize("lane", LANES)
+def test_many_blocks_at_once_that_are_not_single_ones_are_found(planted: Planted, name: str, lane: str) -> None:
+    cell = planted.run(name, lane, 64)
+    bulk = [item for item in cell.findings if item.case_id.startswith("bulk-")]
+    wanted = [f"{doing} {BULK[name]}" for doing in ("encrypting", "decrypting")]
+    assert [item.text.startswith(text) for item, text in zip(bulk, wanted, strict=True)] == [True, True]
+    assert {(item.verdict, item.repeats) for item in bulk} == {("disagree", "alone")}
+    assert [item.passed for item in cell.judgements if item.check == "bulk_selftest"] == [False]
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_many_blocks_at_once_that_are_single_ones_stay_green(planted: Planted, lane: str) -> None:
+    cell = planted.run("honest", lane, 64)
+    assert cell.num_bulk == 24  # 1 to 3 blocks, 4 ivs, encrypting and decrypting
+    assert [item.passed for item in cell.judgements if item.check == "bulk_selftest"] == [True]
+
+
 def crosslane(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(data_root() / "src")}
     return subprocess.run(
@@ -156,13 +180,19 @@ def crosslane(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["static_scratch", "getter_null", "cut_to_20_bits"])
-def test_a_trial_that_departed_is_seen_again_by_its_command(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "trial"),
+    [
+        ("static_scratch", "threads-"), ("getter_null", "getter"), ("cut_to_20_bits", "large-"),
+        ("counter_of_64_bits", "bulk-"),
+    ],
+)  # fmt: skip
+def test_a_trial_that_departed_is_seen_again_by_its_command(name: str, trial: str, tmp_path: Path) -> None:
     lay_out(tmp_path / "mine", [plant for plant in PLANTS if plant.name == name])
     cell = f"{CTR}/planted-{name}@{NATIVE}"
     done = crosslane("check", "--cell", cell, "--count", "64", "--vectors", "own", "--impls", "mine", cwd=tmp_path)
     assert done.returncode == 1, done.stderr
-    again = re.search(r"see it again: crosslane (repro .*)", done.stdout)
+    again = re.search(rf"see it again: crosslane (repro {trial}.*)", done.stdout)
     assert again is not None, done.stdout
     assert "is no case that could be shrunk" in done.stdout
     seen = crosslane(*again[1].replace("'", "").split(), cwd=tmp_path)

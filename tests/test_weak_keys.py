@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The weak keys of des3_ede: what makes them weak, by a library; generic refuses them just where it is asked to."""
+"""The weak keys of des3_ede: what makes them weak, by a library; generic refuses them just where it is asked to, and
+every implementation takes the same keys through all of its paths."""
 
 from __future__ import annotations
 
@@ -19,12 +20,15 @@ from crosslane.findings.case import Case, Operation, batch_of
 from crosslane.lanes import lane_named
 from crosslane.manifest import POLICY_BITS
 from crosslane.metadata import read_cipher
+from crosslane.model import Implementation
 from crosslane.registry import cipher_named, load_registry
 from crosslane.stations import Stations, programs_for
-from crosslane.wire import OpKind, Status
+from crosslane.wire import OpKind, Status, Verdict
 
 WEAK = tuple(bytes.fromhex(key) for key in cipher_named(load_registry(data_root()), "des3_ede").weak_keys)
 OTHERS = bytes.fromhex("0123456789abcdef"), bytes.fromhex("fedcba9876543210")
+REGISTRY = load_registry(data_root())
+FASTER = [item for item in REGISTRY.implementations if item.cipher == "des3_ede" and not item.is_generic]
 
 
 def des(key: bytes, block: bytes) -> bytes:
@@ -54,6 +58,29 @@ def test_generic_refuses_them_under_the_policy_alone_at_each_place_whatever_thei
     results = execute_alone(stations.of(generic, lane, "ecb"), batch_of(asked))
     assert results.statuses.tolist() == [int(status) for status in wanted]
     assert len(np.unique(results.statuses)) == 2
+
+
+@pytest.mark.parametrize("mode", ["ecb", "cbc", "cfb", "ofb", "ctr"])
+@pytest.mark.parametrize("item", FASTER, ids=lambda item: item.driver)
+def test_every_path_of_an_implementation_is_taken_under_each_policy(item: Implementation, mode: str) -> None:
+    lane = lane_named(REGISTRY.lanes, "x86_64_native" if item.isa == "x86_64" else "aarch64_qemu_max")
+    stations = Stations(REGISTRY, programs_for(REGISTRY, [lane]), require_sandbox=False)
+    generic = next(other for other in REGISTRY.implementations if other.cipher == "des3_ede" and other.is_generic)
+    third = bytes.fromhex("1f7a3c5d2e4b6900")
+    keys = b"".join([*OTHERS, third]), b"".join([OTHERS[0], *OTHERS]), OTHERS[0] + third + WEAK[5]
+    lengths = [8 * n for n in (1, item.ways // 8 + 2, item.ways // 2 + 1, item.ways, 2 * item.ways + 2)]
+    asked = []
+    for key, policy, length, decrypting in product(keys, range(4), lengths, (False, True)):
+        iv = Operation(OpKind.SETIV, b"" if mode == "ecb" else b"\xff" * 8)
+        update = Operation(OpKind.UPDATE, bytes(i * i % 251 for i in range(length)), out_len=length)
+        operations = (Operation(OpKind.SETKEY, key), iv, update, Operation(OpKind.FINAL))
+        asked.append(Case(f"{mode}(des3_ede)", operations, policy=policy, decrypting=decrypting))
+    wanted = execute_alone(stations.of(generic, lane, mode), batch_of(asked))
+    results = execute_alone(stations.of(item, lane, mode), batch_of(asked))
+    assert set(results.cases["verdict"].tolist()) == {int(Verdict.RAN)}
+    assert results.statuses.tolist() == wanted.statuses.tolist()
+    assert results.out.tobytes() == wanted.out.tobytes()
+    assert wanted.statuses.tolist().count(int(Status.WEAK_KEY)) == 2 * len(lengths) * 4
 
 
 @pytest.mark.parametrize(

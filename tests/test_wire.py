@@ -164,12 +164,12 @@ def test_lengths_are_64_bits_wide() -> None:
 def test_every_code_is_that_of_the_protocol_page() -> None:
     names: dict[type[IntEnum | IntFlag], str] = {
         OpKind: "setkey=1 setiv=2 aad=3 update=4 final=5 tag=6 reinit=7 clone=8",
-        Kind: "open=1 run=2 bare=3 threads=4 large=5 hello=129 opened=130 done=131 timed=132 ended=133 threaded=134 "
-        "digests=135 error=255",
+        Kind: "open=1 run=2 bare=3 threads=4 large=5 bulk=6 hello=129 opened=130 done=131 timed=132 ended=133 "
+        "threaded=134 digests=135 compared=136 error=255",
         Flag: "in_place=1 last=2 observe_iv=4 feed=8 overlap=16",
         wire.Edge: "end=0 start=1 middle=2",
         Watch: "layout=1 canary=2 registers=4 context=8 paths=16 wipe=32",
-        RunFlag: "strict=1 inline=2",
+        RunFlag: "strict=1 inline=2 anew=4",
         Reason: "done=0 departure=1",
         wire.Verdict: "not_run=0 ran=1 disagree=2 reject=3 crash=4 hang=5 void=6",
         wire.Symptom: "none=0 output=1 iv=2 canary=3 guard_read=4 guard_write=5 abi=6 input=7 context=8 wipe=9 "
@@ -319,12 +319,8 @@ def test_a_batch_that_does_not_fit_its_memory_is_refused_before_it_is_written() 
 
 @given(num_cases=st.integers(0, 20), num_ops=st.integers(0, 200), out_len=st.integers(0, 300))
 def test_views_of_results_lie_where_the_protocol_page_says(num_cases: int, num_ops: int, out_len: int) -> None:
-    batch = Batch(
-        np.zeros(num_cases, CASE), np.zeros(num_ops, OP), np.zeros(0, np.uint8), out_len, np.zeros(0, np.int64)
-    )
     statuses_off = 64 + (num_cases * 32 + 63) // 64 * 64
     out_off = statuses_off + (num_ops + 63) // 64 * 64
-    assert wire.results_len(batch) == out_off + out_len
     region = bytearray(np.random.default_rng(1).bytes(out_off + out_len))
     results = wire.view_results(memoryview(region), num_cases, num_ops, out_len)
     assert results.header.astype("<u8").tobytes() == region[:64]
@@ -368,7 +364,7 @@ def test_garbage_is_refused_as_a_header(data: bytes) -> None:
     [
         (struct.pack("<4sHHQ", b"XLNE", 2, 0x81, 0), "version 2, this engine 1: run `crosslane build`"),
         (struct.pack("<4sHHQ", b"XLNE", 0, 0x81, 0), "version 0"),
-        (struct.pack("<4sHHQ", b"XLNE", 1, 0x06, 0), "kind 0x6"),
+        (struct.pack("<4sHHQ", b"XLNE", 1, 0x07, 0), "kind 0x7"),
         (struct.pack("<4sHHQ", b"XLNE", 1, 0x81, 2**32 + 1), "of 4294967297 bytes"),
         (b"XLNE", "header has 4 bytes"),
         (b"", "header has 0 bytes"),
@@ -513,3 +509,27 @@ def test_any_other_value_in_a_hello_is_read_or_refused(field: str, value: Any) -
     assert len(why.splitlines()) <= 1
     if not why:
         assert type(getattr(messages.decode_hello(payload), field)) is type(getattr(HELLO, field))
+
+
+def test_bulk_and_its_answer_are_laid_out_as_the_protocol_says() -> None:
+    request = messages.BulkRequest(
+        seed=2**64 - 1, key_len=32, iv_len=16, aad_len=20, tag_len=12, decrypting=True, counts=True
+    )
+    payload = struct.pack("<Q6I", 2**64 - 1, 32, 16, 20, 12, 1, 1)
+    assert messages.encode_bulk(request) == messages.encode_message(Kind.BULK, payload)
+    answer = struct.pack("<QQQ4I", 9, 264, 17, 3, 33, 64, 0)
+    seen = messages.Compared(num_compared=264, offset=17, what=messages.Difference.IV, num_blocks=33, wrap_bits=64)
+    assert messages.decode_compared(answer) == seen
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (bytes(39), "COMPARED has 39 bytes, not 40"),
+        (struct.pack("<QQQ4I", 0, 0, 0, 5, 0, 0, 0), "COMPARED says 5 differed and 0 as zero"),
+        (struct.pack("<QQQ4I", 0, 0, 0, 0, 0, 0, 1), "COMPARED says 0 differed and 1 as zero"),
+    ],
+)
+def test_an_answer_to_bulk_that_is_none_is_refused(answer: bytes, message: str) -> None:
+    with pytest.raises(HarnessFault, match=message):
+        messages.decode_compared(answer)

@@ -21,7 +21,10 @@ struct mode_pending {
 
 static inline void mode_mac_start(struct subject_message *m, struct mode_pending *pending)
 {
-    memset(m->iv, 0, m->leaf->block_len);
+    memset(m->iv, 0, 8);
+    if (m->leaf->block_len > 8) {
+        memset(m->iv + 8, 0, 8);
+    }
     pending->used = 0;
 }
 
@@ -43,19 +46,30 @@ static inline void mode_mac_update(struct subject_message *m, const void *ctx, s
                                    const uint8_t *src, size_t len)
 {
     size_t bs = m->leaf->block_len, used = (size_t)pending->used;
-    size_t n = len < bs - used ? len : bs - used;
-    memcpy(pending->bytes + used, src, n);
-    pending->used += n;
-    if (n == len) {
+    if (used > 0) {
+        size_t n = len < bs - used ? len : bs - used;
+        memcpy(pending->bytes + used, src, n);
+        pending->used += n;
+        if (n == len) {
+            return;
+        }
+        src += n;
+        len -= n;
+        mode_mac_blocks(m, ctx, pending->bytes, 1);
+    } else if (len == 0) {
         return;
     }
-    src += n;
-    len -= n;
-    mode_mac_blocks(m, ctx, pending->bytes, 1);
     size_t whole = (len - 1) / bs;
-    mode_mac_blocks(m, ctx, src, whole);
+    /* Behind a block that was begun before, also for none. */
+    if (used > 0 || whole > 0) {
+        mode_mac_blocks(m, ctx, src, whole);
+    }
     pending->used = len - whole * bs;
-    memcpy(pending->bytes, src + whole * bs, (size_t)pending->used);
+    if (pending->used == bs) {
+        mode_copy_block(pending->bytes, src + whole * bs, bs);
+    } else {
+        memcpy(pending->bytes, src + whole * bs, (size_t)pending->used);
+    }
 }
 
 /* Fills the last block with zeros and absorbs it; nothing where none was begun. */
@@ -79,7 +93,11 @@ static inline void mode_mac_final(struct subject_message *m, const void *ctx, st
         memset(pending->bytes + used, 0, bs - used);
         pending->bytes[used] = 0x80;
     }
-    xor_bytes(m->iv, m->iv, used < bs ? padded : whole, bs);
+    const uint8_t *mask = used < bs ? padded : whole;
+    xor_bytes(m->iv, m->iv, mask, 8);
+    if (bs > 8) {
+        xor_bytes(m->iv + 8, m->iv + 8, mask + 8, 8);
+    }
     mode_mac_blocks(m, ctx, pending->bytes, 1);
     pending->used = 0;
 }
@@ -99,7 +117,7 @@ static inline int mode_mac_tag(struct subject_message *m, uint8_t *tag, size_t t
     if (tag_len != m->leaf->block_len) {
         return SUBJECT_BAD_TAG_LEN;
     }
-    memcpy(tag, m->iv, tag_len);
+    mode_copy_block(tag, m->iv, tag_len);
     return SUBJECT_OK;
 }
 
@@ -130,8 +148,28 @@ static inline void mode_counter_blocks(struct subject_message *m, uint8_t *count
     }
 }
 
-/* Encrypts or decrypts any bytes of a message: what is left of a keystream block serves the next call. `fused` takes
- * whole blocks where the leaf has code for just this counter, else it is NULL. */
+/* The same by a leaf's counter mode, which counts over the whole block: a call ends where the last `width` bytes have
+ * wrapped, and what they carried is taken back. */
+static inline void mode_counter_fused(const struct subject_message *m, uint8_t *counter, size_t width,
+                                      subject_crypt_fn *fused, uint8_t *dst, const uint8_t *src, size_t num_blocks)
+{
+    const uint64_t last = width < 8 ? (UINT64_C(1) << (8 * width)) - 1 : UINT64_MAX;
+    while (num_blocks > 0) {
+        uint8_t fixed[16];
+        uint64_t room = (0 - load_be64(counter + 8)) & last;
+        room = room == 0 ? last : room;
+        size_t run = num_blocks < room ? num_blocks : (size_t)room;
+        memcpy(fixed, counter, 16 - width);
+        fused(m->ctx, dst, src, 16 * run, counter);
+        memcpy(counter, fixed, 16 - width);
+        dst += 16 * run;
+        src += 16 * run;
+        num_blocks -= run;
+    }
+}
+
+/* Encrypts or decrypts any bytes of a message: what is left of a keystream block serves the next call. `fused` is the
+ * leaf's counter mode, NULL where it has none. */
 static inline void mode_counter_crypt(struct subject_message *m, uint8_t *counter, size_t width,
                                       subject_crypt_fn *fused, uint8_t *dst, const uint8_t *src, size_t len)
 {
@@ -141,8 +179,8 @@ static inline void mode_counter_crypt(struct subject_message *m, uint8_t *counte
     src += spent;
     if (fused == NULL) {
         mode_counter_blocks(m, counter, width, dst, src, whole / 16);
-    } else if (whole > 0) {
-        fused(m->ctx, dst, src, whole, counter);
+    } else {
+        mode_counter_fused(m, counter, width, fused, dst, src, whole / 16);
     }
     if (rest > 0) {
         uint8_t *keystream = m->state->keystream;

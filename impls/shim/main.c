@@ -12,9 +12,10 @@
 #define OPENED_LEN 24u
 
 #define DIGESTS_LEN 104u
+#define COMPARED_LEN 40u
 #define THREADED_LEN (24u + DEPARTURE_LEN)
 
-enum { RUN_STRICT = 1, RUN_INLINE = 2 };
+enum { RUN_STRICT = 1, RUN_INLINE = 2, RUN_ANEW = 4 };
 enum { REASON_DONE = 0, REASON_DEPARTURE = 1 };
 
 uint64_t num_calls;
@@ -239,8 +240,11 @@ static void do_run(uint64_t len)
         shim_fail(opened ? "RUN has fewer than 24 bytes" : "RUN came before OPEN");
     }
     uint64_t first = load_le64(p), count = load_le64(p + 8), flags = load_le64(p + 16);
-    if ((flags & ~(uint64_t)(RUN_STRICT | RUN_INLINE)) != 0) {
+    if ((flags & ~(uint64_t)(RUN_STRICT | RUN_INLINE | RUN_ANEW)) != 0) {
         shim_fail("RUN has an unknown flag");
+    }
+    if ((flags & RUN_ANEW) != 0) {
+        paths_forget();
     }
     take_batch(first, count, flags, len - sizeof p);
     batch_bind_results(mapped_results, result_capacity);
@@ -293,6 +297,12 @@ static void do_bare(uint64_t len)
     stream_send(MSG_TIMED, answer, sizeof answer);
 }
 
+static struct made_request made_request(const uint8_t *p)
+{
+    return (struct made_request){load_le64(p),      load_le32(p + 8),  load_le32(p + 12),
+                                 load_le32(p + 16), load_le32(p + 20), load_le32(p + 24)};
+}
+
 static void do_large(uint64_t len)
 {
     uint8_t p[40], answer[DIGESTS_LEN] = {0};
@@ -300,12 +310,11 @@ static void do_large(uint64_t len)
     if (!opened || len != sizeof p || stream_read(p, sizeof p) != 0) {
         shim_fail(opened ? "LARGE has not 40 bytes" : "LARGE came before OPEN");
     }
-    struct large_request request = {load_le64(p),      load_le64(p + 8),  load_le32(p + 16), load_le32(p + 20),
-                                    load_le32(p + 24), load_le32(p + 28), load_le32(p + 32)};
+    struct made_request request = made_request(p + 8);
     paths_disarm();
     thunks_assembly_on(0);
     uint64_t begun = cpu_time_ns();
-    const char *wrong = large_run(&request, &result);
+    const char *wrong = large_run(load_le64(p), &request, &result);
     if (wrong != NULL) {
         shim_fail(wrong);
     }
@@ -321,6 +330,31 @@ static void do_large(uint64_t len)
         _exit(3);
     }
     (void)munmap(result.memory, result.memory_len);
+}
+
+static void do_bulk(uint64_t len)
+{
+    uint8_t p[32], answer[COMPARED_LEN] = {0};
+    struct bulk_result result = {.what = BULK_AGREES};
+    if (!opened || len != sizeof p || stream_read(p, sizeof p) != 0) {
+        shim_fail(opened ? "BULK has not 32 bytes" : "BULK came before OPEN");
+    }
+    struct made_request request = made_request(p);
+    paths_disarm();
+    thunks_assembly_on(0);
+    uint64_t begun = cpu_time_ns();
+    const char *wrong = bulk_run(&request, load_le32(p + 28) != 0, &result);
+    if (wrong != NULL) {
+        shim_fail(wrong);
+    }
+    thunks_assembly_on(1);
+    store_le64(answer, cpu_time_ns() - begun);
+    store_le64(answer + 8, result.num_compared);
+    store_le64(answer + 16, result.offset);
+    store_le32(answer + 24, result.what);
+    store_le32(answer + 28, result.num_blocks);
+    store_le32(answer + 32, result.wrap_bits);
+    stream_send(MSG_COMPARED, answer, sizeof answer);
 }
 
 int main(void)
@@ -348,6 +382,7 @@ int main(void)
         case MSG_BARE: do_bare(len); break;
         case MSG_THREADS: do_threads(len); break;
         case MSG_LARGE: do_large(len); break;
+        case MSG_BULK: do_bulk(len); break;
         default: shim_fail("a message is of an unknown kind");
         }
     }

@@ -43,6 +43,15 @@ static inline void mode_blocks_masked(const struct subject_message *m, uint8_t *
     xor_bytes(dst, dst, masks, len);
 }
 
+/* A block's bytes: of either length that blocks have it is a move or two, where any length is a call. */
+static inline void mode_copy_block(uint8_t *dst, const uint8_t *src, size_t bs)
+{
+    memcpy(dst, src, 8);
+    if (bs > 8) {
+        memcpy(dst + 8, src + 8, 8);
+    }
+}
+
 static inline int mode_setkey_one(struct subject_message *m, const uint8_t *key, size_t key_len, uint32_t policy)
 {
     return m->leaf->setkey(m->ctx, key, key_len, policy);
@@ -53,7 +62,7 @@ static inline int mode_setiv_block(struct subject_message *m, const uint8_t *iv,
     if (iv_len != m->leaf->block_len) {
         return SUBJECT_BAD_IV_LEN;
     }
-    memcpy(m->iv, iv, iv_len);
+    mode_copy_block(m->iv, iv, iv_len);
     return SUBJECT_OK;
 }
 

@@ -11,6 +11,7 @@ struct slot {
     enum stage stage;
     int placed;
     uint8_t ctx_copy[2][8192]; /* as the last accepted setkey left them, or the fill before it */
+    uint8_t key2_copy[16];     /* likewise */
 };
 
 static struct slot slots[NUM_SLOTS];
@@ -30,18 +31,22 @@ static struct {
 
 /* ---- watchers --------------------------------------------------------------------------------------------- */
 
-static int input_changed(const struct arena *a, const uint8_t *original)
+static int bytes_changed(const uint8_t *now, const uint8_t *original, size_t len, uint8_t symptom, uint8_t kind)
 {
-    if ((subject.watch & WATCH_CANARY) == 0 || memcmp(a->at, original, a->len) == 0) {
+    if (memcmp(now, original, len) == 0) {
         return 0;
     }
     size_t i = 0;
-    while (a->at[i] == original[i]) {
+    while (now[i] == original[i]) {
         i++;
     }
-    found = (struct departure){
-        .verdict = VERDICT_DISAGREE, .symptom = SYMPTOM_INPUT, .buffer = a->kind, .offset = (int64_t)i};
+    found = (struct departure){.verdict = VERDICT_DISAGREE, .symptom = symptom, .buffer = kind, .offset = (int64_t)i};
     return 1;
+}
+
+static int input_changed(const struct arena *a, const uint8_t *original)
+{
+    return (subject.watch & WATCH_CANARY) != 0 && bytes_changed(a->at, original, a->len, SYMPTOM_INPUT, a->kind);
 }
 
 static int canaries_changed(const struct arena *a)
@@ -69,6 +74,12 @@ static void *context_of(const struct slot *s, unsigned i)
     return i == 0 ? s->h.m.ctx : s->h.m.ctx2;
 }
 
+/* The second key that the mode's state holds for leaves to read; of length 0 in most modes. */
+static const uint8_t *key2_of(const struct slot *s)
+{
+    return (const uint8_t *)s->h.state.extra + subject.mode->key2_at;
+}
+
 /* A leaf's context belongs to setkey: whatever else writes to it has written where it may not. */
 static int contexts_changed(unsigned slot)
 {
@@ -81,18 +92,11 @@ static int contexts_changed(unsigned slot)
         if (canaries_changed(a)) {
             return 1;
         }
-        const uint8_t *now = context_of(s, i);
-        if (memcmp(now, s->ctx_copy[i], subject.leaf.ctx_len) != 0) {
-            size_t at = 0;
-            while (now[at] == s->ctx_copy[i][at]) {
-                at++;
-            }
-            found = (struct departure){
-                .verdict = VERDICT_DISAGREE, .symptom = SYMPTOM_CONTEXT, .buffer = a->kind, .offset = (int64_t)at};
+        if (bytes_changed(context_of(s, i), s->ctx_copy[i], subject.leaf.ctx_len, SYMPTOM_CONTEXT, a->kind)) {
             return 1;
         }
     }
-    return 0;
+    return bytes_changed(key2_of(s), s->key2_copy, subject.mode->key2_len, SYMPTOM_INPUT, BUFFER_KEY);
 }
 
 /* The bytes an operation takes: the case's own, or a former output. NULL where that has another length. */
@@ -146,6 +150,7 @@ static void place_slot(unsigned slot, const struct test_case *c)
         memset(s->ctx_copy[i], FILL_BYTE, subject.leaf.ctx_len);
     }
     memset(&s->h.state, 0, sizeof s->h.state); /* a case must not depend on the cases before it */
+    memset(s->key2_copy, 0, sizeof s->key2_copy);
     driver_begin(&s->h, ctx[0], ctx[1], c->decrypting);
     s->h.m.iv = arena_place(arena_of(BUFFER_IV, slot), EDGE_MIDDLE, 0, subject.block_len, subject.watch);
     s->stage = STAGE_EMPTY;
@@ -171,6 +176,7 @@ static int run_setkey(struct slot *s, const struct test_case *c, const struct op
             for (unsigned i = 0; i < num_contexts(); i++) {
                 memcpy(s->ctx_copy[i], context_of(s, i), subject.leaf.ctx_len);
             }
+            memcpy(s->key2_copy, key2_of(s), subject.mode->key2_len);
         }
     }
     return input_changed(a, original) || canaries_changed(a) || contexts_changed(o->slot);
@@ -332,13 +338,8 @@ static int run_overlapping(struct slot *s, const struct op *o, const uint8_t *or
     if ((o->flags & FLAG_OBSERVE_IV) != 0) {
         observe_iv(s, o, *status);
     }
-    if (*status != SUBJECT_OK && (subject.watch & WATCH_CANARY) != 0 && memcmp(src, original, len) != 0) {
-        size_t i = 0;
-        while (src[i] == original[i]) {
-            i++;
-        }
-        found = (struct departure){
-            .verdict = VERDICT_DISAGREE, .symptom = SYMPTOM_INPUT, .buffer = a->kind, .offset = (int64_t)i};
+    if (*status != SUBJECT_OK && (subject.watch & WATCH_CANARY) != 0 &&
+        bytes_changed(src, original, len, SYMPTOM_INPUT, a->kind)) {
         return 1;
     }
     return canaries_changed(a) || canaries_changed(arena_of(BUFFER_IV, o->slot));
@@ -359,6 +360,8 @@ static int run_update(struct slot *s, const struct op *o, uint8_t *status)
         return run_overlapping(s, o, original, status);
     }
     size_t len = o->in_len;
+    uint8_t iv[SUBJECT_MAX_BLOCK_LEN];
+    memcpy(iv, s->h.m.iv, subject.block_len);
     uint8_t *dst = arena_place(out, o->out_edge, o->out_align, len, subject.watch);
     uint8_t *src = dst;
     if ((o->flags & FLAG_IN_PLACE) != 0) {
@@ -379,6 +382,9 @@ static int run_update(struct slot *s, const struct op *o, uint8_t *status)
         observe_iv(s, o, *status);
     }
     if (src != dst && (input_changed(in, original) || canaries_changed(in))) {
+        return 1;
+    }
+    if (subject.mode->keeps_iv && subject.session == NULL && input_changed(arena_of(BUFFER_IV, o->slot), iv)) {
         return 1;
     }
     feed(dst, len);
@@ -462,6 +468,7 @@ static int run_clone(struct slot *to, const struct op *o, const struct test_case
         memcpy(context_of(to, i), context_of(from, i), subject.leaf.ctx_len);
         memcpy(to->ctx_copy[i], from->ctx_copy[i], subject.leaf.ctx_len);
     }
+    memcpy(to->key2_copy, from->key2_copy, sizeof to->key2_copy);
     enter();
     *status = status_byte(driver_clone(&to->h, &from->h));
     leave();

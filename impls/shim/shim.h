@@ -21,9 +21,9 @@
 #define STREAM_HEADER_LEN 16u
 #define DEPARTURE_LEN 32u
 
-enum { MSG_OPEN = 0x01, MSG_RUN = 0x02, MSG_BARE = 0x03, MSG_THREADS = 0x04, MSG_LARGE = 0x05 };
+enum { MSG_OPEN = 0x01, MSG_RUN = 0x02, MSG_BARE = 0x03, MSG_THREADS = 0x04, MSG_LARGE = 0x05, MSG_BULK = 0x06 };
 enum { MSG_HELLO = 0x81, MSG_OPENED = 0x82, MSG_DONE = 0x83, MSG_TIMED = 0x84, MSG_ENDED = 0x85, MSG_THREADED = 0x86 };
-enum { MSG_DIGESTS = 0x87 };
+enum { MSG_DIGESTS = 0x87, MSG_COMPARED = 0x88 };
 enum { MSG_ERROR = 0xff };
 enum { WATCH_LAYOUT = 1, WATCH_CANARY = 2, WATCH_REGISTERS = 4, WATCH_CONTEXT = 8, WATCH_PATHS = 16, WATCH_WIPE = 32 };
 enum { EDGE_END = 0, EDGE_START = 1, EDGE_MIDDLE = 2 };
@@ -104,6 +104,7 @@ void paths_init(const char *symbol);
 unsigned paths_count(void);
 const char *paths_name(unsigned index);
 void paths_begin_batch(void);
+void paths_forget(void);
 void paths_arm(unsigned length_class);
 void paths_disarm(void);
 int paths_hit(uintptr_t pc); /* from the SIGTRAP handler: nonzero where the trap was ours; it is gone then */
@@ -218,11 +219,22 @@ unsigned threads_place(uint64_t *case_index, uint64_t *op);
 uint64_t threads_progress(void);
 int threads_fault(uintptr_t address); /* from the handler: nonzero where the call may go on */
 
-/* large.c */
-struct large_request {
-    uint64_t data_len, seed;
+/* made.c */
+#define MADE_MAX_LEN 256u
+#define MADE_MAX_TAG_LEN 64u
+struct made_request {
+    uint64_t seed;
     uint32_t key_len, iv_len, aad_len, tag_len, decrypting;
 };
+int made_fits(const struct made_request *r); /* whether lengths are within bounds and of what the mode has */
+void made_data(const struct made_request *r, uint8_t *data, uint64_t data_len);
+void made_iv(const struct made_request *r, uint8_t *iv);
+int made_begin(struct held *h, const struct made_request *r); /* keyed; the status of setkey */
+/* One message in place, its tag when encrypting; the status of the first operation that was refused. */
+int made_message(struct held *h, const struct made_request *r, const uint8_t *iv, uint8_t *data, uint64_t data_len,
+                 uint8_t *tag);
+
+/* large.c */
 struct large_result {
     int status; /* of the first operation that was refused */
     uint32_t iv_len;
@@ -232,7 +244,19 @@ struct large_result {
     void *memory;
     uint64_t memory_len;
 };
-const char *large_run(const struct large_request *r, struct large_result *result); /* NULL, or what is wrong */
+/* NULL, or what is wrong. */
+const char *large_run(uint64_t data_len, const struct made_request *r, struct large_result *result);
+
+/* bulk.c */
+enum { BULK_AGREES = 0, BULK_STATUS = 1, BULK_OUTPUT = 2, BULK_IV = 3, BULK_TAG = 4 };
+struct bulk_result {
+    uint64_t num_compared; /* messages */
+    uint32_t what;         /* of the last of them: BULK_... */
+    uint32_t num_blocks, wrap_bits;
+    uint64_t offset; /* of the first byte that differs */
+};
+/* NULL, or what is wrong. `counts`: the iv is a big-endian counter. */
+const char *bulk_run(const struct made_request *r, int counts, struct bulk_result *result);
 
 /* stream.c */
 int stream_read(void *data, size_t len); /* 0, or -1 at the end of input */

@@ -143,6 +143,9 @@ struct subject_mode {
     uint32_t num_ctx;    /* leaf contexts: 1, or 2 for modes with a second key */
     uint32_t has_output; /* 0 for a MAC: update writes nothing, dst is NULL */
     uint32_t needs_data; /* 1 where a message without an accepted update is none: the session refuses its final */
+    uint32_t keeps_iv;   /* 1 where leaves only read m->iv, so that update leaves it as it is */
+    uint32_t key2_at;    /* a second key that leaves are given to read: where it lies in state->extra, in bytes, */
+    uint32_t key2_len;   /* and how long it is, at most 16; 0 where there is none. Only setkey writes it */
     int (*setkey)(struct subject_message *m, const uint8_t *key, size_t key_len, uint32_t policy);
     int (*setiv)(struct subject_message *m, const uint8_t *iv, size_t iv_len);
     int (*aad)(struct subject_message *m, const uint8_t *aad, size_t aad_len);

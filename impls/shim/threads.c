@@ -259,13 +259,14 @@ static void prepare_workers(uint64_t most, struct threads_result *results)
     expected.out = expected.statuses + batch.num_ops;
 }
 
-/* What it maps stays: the process is spent after it. */
+/* What it maps and its threads stay, and thunks are off: after it the process is good for nothing but more of it. */
 void threads_run(uint64_t first, uint64_t num, uint64_t rounds, struct threads_result *result)
 {
     static struct threads_result results[NUM_THREADS];
     first_case = first;
     num_cases = num;
     num_rounds = rounds;
+    in_two = 0;
     prepare_workers(check_cases(), results);
     subject_running = 1;
     run_in_one();

@@ -377,7 +377,7 @@ def _implementation_unit(
 ) -> Unit:
     """An implementation; with a plant in it, under the plant's symbol."""
     own, symbol = item.origin == "own", plant.symbol if plant else item.symbol
-    include = [shim, *([item.folder.parent] if own else []), item.folder]
+    include = [shim, *([shim.parent / "modes", item.folder.parent] if own else []), item.folder]
     flags = (
         *feature_flags(lane.arch, item.features, lane.floor),
         *(_OWN_WARNINGS if own else _THIRD_PARTY_WARNINGS),

@@ -16,6 +16,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 from rich.console import Console
 
+from crosslane.alarms import alarms_command
 from crosslane.bench import bench_command
 from crosslane.data import data_root
 from crosslane.errors import BadInput, CrosslaneError, HarnessFault
@@ -243,6 +244,7 @@ def harness(impls: tuple[Path, ...]) -> None:
     sys.exit(0 if report_harness(_registry(impls), click.echo) else 1)
 
 
+cli.add_command(alarms_command)
 cli.add_command(bench_command)
 cli.add_command(corpora_command)
 cli.add_command(findings_command)

@@ -199,6 +199,11 @@ class Shim:
         timeout_s = STALL_TIMEOUT_S + _LARGE_S_PER_MIB * (request.data_len >> 20)
         return messages.decode_digests(self._receive(Kind.DIGESTS, timeout_s))
 
+    def bulk(self, request: messages.BulkRequest) -> messages.Compared:
+        """Hold many blocks at once against one at a time; raises SubjectEnded and ShimDied as ``threads`` does."""
+        self._send(messages.encode_bulk(request))
+        return messages.decode_compared(self._receive(Kind.COMPARED, STALL_TIMEOUT_S))
+
     def close(self) -> None:
         """End the process in an orderly way."""
         with contextlib.suppress(OSError):

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import resource
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from crosslane import wire
+from crosslane.bulk import run_bulk
 from crosslane.client import SharedMemory
 from crosslane.compare import compare
 from crosslane.coverage import coverage, merged
@@ -28,7 +30,7 @@ from crosslane.solve import Ask
 from crosslane.trials import TrialBatch, run_threads, trial_batch
 from crosslane.wire import Batch, Results, Watch
 
-__all__ = ["Notify", "conduct"]
+__all__ = ["Notify", "conduct", "conduct_seeds"]
 
 _COVERAGE_BATCHES = 4
 """The coverage of the first batches stands for all: it is counted to see that nothing is missing."""
@@ -36,40 +38,99 @@ _COVERAGE_BATCHES = 4
 
 def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmResult:
     """Run every cell of an algorithm; a cell whose shim breaks the protocol is void, the others go on."""
+    return conduct_seeds([plan], notify)[0]
+
+
+@dataclass
+class _Run:
+    """One plan of several that differ in their seeds: its desks, and what is left to be asked when its batches ran."""
+
+    plan: AlgorithmPlan
+    desks: list[Desk] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    trial: TrialBatch | None = None
+
+    def take_desks(self, opened: list[Desk]) -> None:
+        """Go on from what was learned before any seed mattered."""
+        self.desks = [desk.for_seed(cell, self.plan.quorum) for desk, cell in zip(opened, self.plan.cells, strict=True)]
+
+    def fail(self, opened: list[Desk], fault: HarnessFault) -> None:
+        """The oracle failed: nothing that ran can be said to agree."""
+        if not self.desks:
+            self.take_desks(opened)
+        for desk in self.desks:
+            if desk.state in ("ran", "not_run"):
+                desk.fail(HarnessFault(f"the oracle failed: {fault}"))
+
+
+def conduct_seeds(plans: Sequence[AlgorithmPlan], notify: Notify = lambda _: None) -> list[AlgorithmResult]:
+    """What ``conduct`` makes of each of some plans that differ in nothing but the seed, in the same processes.
+
+    What no seed decides, opening and vectors, is done once and stands in every result.
+    """
     begun = time.monotonic()
     cpu_before = _cpu_s()
     memory = SharedMemory("crosslane-batch", CAPACITY, sealed=True)
-    oracle, blocks = (Executor(station, memory, watch=Watch(0)) for station in (plan.oracle, plan.blocks))
-    desks = [Desk(cell, Executor(cell.station, memory), plan.quorum) for cell in plan.cells]
+    oracle, blocks = (Executor(station, memory, watch=Watch(0)) for station in (plans[0].oracle, plans[0].blocks))
+    desks = [Desk(cell, Executor(cell.station, memory), plans[0].quorum) for cell in plans[0].cells]
+    runs = [_Run(plan) for plan in plans]
     notes: list[str] = []
     try:
-        for desk in desks:
-            open_desk(desk, plan.manifest.block_len)
-        notes += run_vectors(plan, desks, oracle, memory, notify)
-        notes += run_chains(plan, desks, memory, notify)
-        samples, trial = _run_batches(plan, desks, (oracle, blocks), memory, notify)
-        run_large(plan, desks, oracle)
-        if trial is not None:
-            run_threads(desks, trial, plan.manifest.digest, memory)
-        judge_in_python(plan, desks, samples)
+        notes += _run_common(plans[0], desks, oracle, memory, notify)
+        for run in runs:
+            run.take_desks(desks)
+            _run_seed(run, (oracle, blocks), memory, notify)
+        for run in runs:
+            if run.trial is not None:
+                run_threads(run.desks, run.trial, run.plan.manifest.digest, memory)
+        for run in runs:
+            judge_in_python(run.plan, run.desks, run.samples)
     except HarnessFault as fault:
         notes.append(f"the oracle failed: {fault}")
-        for desk in desks:
-            if desk.state in ("ran", "not_run"):
-                desk.fail(HarnessFault(f"the oracle failed: {fault}"))
+        for run in runs:
+            run.fail(desks, fault)
     finally:
         for executor in (oracle, blocks, *(desk.executor for desk in desks)):
             executor.release()
         memory.close()
+    took, cpu = ((now - before) / len(plans) for now, before in ((time.monotonic(), begun), (_cpu_s(), cpu_before)))
+    return [_result(run, tuple(notes), took, cpu) for run in runs]
+
+
+def _run_common(
+    plan: AlgorithmPlan, desks: list[Desk], oracle: Executor, memory: SharedMemory, notify: Notify
+) -> list[str]:
+    """What no seed decides; returns notes."""
+    for desk in desks:
+        open_desk(desk, plan.manifest.block_len)
+    notes = run_vectors(plan, desks, oracle, memory, notify)
+    notes += run_chains(plan, desks, memory, notify)
+    for desk in desks:
+        desk.note_paths()
+    return notes
+
+
+def _run_seed(run: _Run, oracles: tuple[Executor, Executor], memory: SharedMemory, notify: Notify) -> None:
+    """What leaves the processes as they were."""
+    for desk in run.desks:
+        desk.executor.begin_anew(desk.taken)
+    run.samples, run.trial = _run_batches(run.plan, run.desks, oracles, memory, notify)
+    run_large(run.plan, run.desks, oracles[0])
+    run_bulk(run.plan.manifest, run.desks)
+    for desk in run.desks:
+        desk.note_paths()
+
+
+def _result(run: _Run, notes: tuple[str, ...], took_s: float, cpu_s: float) -> AlgorithmResult:
     return AlgorithmResult(
-        name=plan.name,
-        algorithm=str(plan.algorithm),
-        manifest=plan.manifest.to_json(),
-        digest=plan.manifest.digest,
-        cells=tuple(result_of(desk) for desk in desks),
-        took_s=time.monotonic() - begun,
-        cpu_s=_cpu_s() - cpu_before,
-        notes=tuple(notes),
+        name=run.plan.name,
+        algorithm=str(run.plan.algorithm),
+        manifest=run.plan.manifest.to_json(),
+        digest=run.plan.manifest.digest,
+        cells=tuple(result_of(desk) for desk in run.desks),
+        took_s=took_s,
+        cpu_s=cpu_s,
+        notes=notes,
     )
 
 

@@ -53,17 +53,35 @@ class Desk:
     num_sampled: int = 0
     num_threaded: int = 0
     num_large: int = 0
+    num_bulk: int = 0
     hangs: bool = False
     judged_by: dict[str, int] = field(default_factory=dict)
     covered: dict[str, int] = field(default_factory=dict)
     not_run: int = 0
     findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
     confirmed: dict[tuple[object, ...], int] = field(default_factory=dict)
+    taken: tuple[int, ...] = (0,) * wire.NUM_CLASSES
 
     @property
     def alive(self) -> bool:
         """Whether the subject was opened, nothing has broken since, and it is not known to hang."""
         return self.state == "ran" and not self.hangs and (GETTER,) not in self.findings
+
+    def for_seed(self, plan: CellPlan, quorum: tuple[Member, ...]) -> Desk:
+        """A copy that learns on by itself; the subject's process is shared."""
+        return replace(
+            self,
+            plan=plan,
+            quorum=quorum,
+            judged_by=dict(self.judged_by),
+            covered=dict(self.covered),
+            findings=dict(self.findings),
+            confirmed=dict(self.confirmed),
+        )
+
+    def note_paths(self) -> None:
+        """Keep the code paths that were taken: the processes may go on for another seed."""
+        self.taken = tuple(self.executor.taken)
 
     def fail(self, fault: HarnessFault) -> None:
         """The suite's own machinery failed for this cell: void, whatever was found before stays."""
@@ -190,7 +208,7 @@ def _count(desk: Desk, key: tuple[object, ...]) -> None:
 def result_of(desk: Desk) -> CellResult:
     """All that was learned, as plain data."""
     hello, opened = desk.hello, desk.opened
-    taken = desk.executor.taken
+    taken = desk.taken
     expected = desk.plan.paths
     names = opened.paths if opened else ()
     paths = {
@@ -214,6 +232,7 @@ def result_of(desk: Desk) -> CellResult:
         num_sampled=desk.num_sampled,
         num_threaded=desk.num_threaded,
         num_large=desk.num_large,
+        num_bulk=desk.num_bulk,
         wipes=desk.plan.wipes,
         judged_by=desk.judged_by,
         findings=tuple(desk.findings.values()),

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from crosslane import wire
 from crosslane.client import Opening, SharedMemory, Shim, ShimDied, SubjectEnded, ended_without_a_word
 from crosslane.errors import HarnessFault
-from crosslane.messages import Digests, Done, LargeRequest, Reason, RunFlag, Threaded
+from crosslane.messages import BulkRequest, Compared, Digests, Done, LargeRequest, Reason, RunFlag, Threaded
 from crosslane.wire import Batch, Results, Verdict, Watch
 
 __all__ = ["BLOCK_MODE", "Executor", "Station", "execute_alone", "execute_unless_declined", "sanitizer_report"]
@@ -27,6 +29,7 @@ _PLACE = re.compile(r"^/.*/(?=[^/]+/[^/]+:\d+:\d+: runtime error: )")
 _MAX_REPORT_LEN = 240
 BLOCK_MODE = "ecb"
 """The mode that is a cipher's block function."""
+_Answer = TypeVar("_Answer")
 _WRITTEN_OVER = 0xFF
 """In place of NOT_RUN for a case that the shim says it ran: a record that no shim writes."""
 
@@ -71,6 +74,7 @@ class Executor:
         self._count = 0
         self._next = 0
         self._flags = RunFlag(0)
+        self._anew = RunFlag(0)
         self.cpu_ns = 0
         self._shim_cpu_ns = 0
         self.skipped = 0
@@ -95,6 +99,10 @@ class Executor:
             self._shim_cpu_ns = 0
         return self._shim
 
+    def begin_anew(self, taken: Sequence[int]) -> None:
+        """Go on as if these code paths (of each length class a bit set) were all that were taken yet."""
+        self.taken, self._anew = list(taken), RunFlag.ANEW
+
     def start(self, batch: Batch, count: int, *, strict: bool = False) -> None:
         """Begin the first ``count`` cases of the batch that lies in the shared memory."""
         self._batch, self._count, self._next = batch, count, 0
@@ -106,7 +114,8 @@ class Executor:
         shim = self.open()
         assert self._batch is not None
         inline = b"" if shim.mapped else self._batch_memory.view[: wire.batch_len(self._batch)]
-        flags = self._flags if shim.mapped else self._flags | RunFlag.INLINE
+        flags = self._flags | self._anew | (RunFlag(0) if shim.mapped else RunFlag.INLINE)
+        self._anew = RunFlag(0)
         try:
             shim.start_run(self._next, self._count - self._next, flags, inline)
         except ShimDied as died:
@@ -205,9 +214,9 @@ class Executor:
         self._next = current + 1
 
     def threads(self, batch: Batch, num_rounds: int) -> Threaded:
-        """Run all of the batch that lies in the shared memory in two threads at once; ends the process.
+        """Run all of the batch that lies in the shared memory in two threads at once.
 
-        Raises SubjectEnded where the subject crashes, hangs or ends the process.
+        After it the process serves for nothing else. Raises SubjectEnded where the subject crashes, hangs or ends it.
         """
         shim = self.open()
         inline = None if shim.mapped else self._batch_memory.view[: wire.batch_len(batch)]
@@ -216,13 +225,21 @@ class Executor:
         except ShimDied as died:
             self._shim = None
             raise ended_without_a_word(died) from died
-        finally:
-            self.close()
+        except SubjectEnded:
+            self._shim = None
+            raise
 
     def large(self, request: LargeRequest) -> Digests:
         """Run one message that the shim makes itself; raises SubjectEnded as ``threads`` does."""
+        return self._ask(lambda shim: shim.large(request))
+
+    def bulk(self, request: BulkRequest) -> Compared:
+        """Hold many blocks at once against one at a time; raises SubjectEnded as ``threads`` does."""
+        return self._ask(lambda shim: shim.bulk(request))
+
+    def _ask(self, request: Callable[[Shim], _Answer]) -> _Answer:
         try:
-            return self.open().large(request)
+            return request(self.open())
         except ShimDied as died:
             self._shim = None
             raise ended_without_a_word(died) from died

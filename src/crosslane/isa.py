@@ -33,8 +33,11 @@ _X86_FLAGS: Final = MappingProxyType(
         "bmi2": "-mbmi2",
     }
 )
-# GCC's arm_neon.h asks for armv8.2-a before it offers sm4 and sha3; +aes brings pmull with it, NEON is in the base.
-_ARM_EXTENSIONS: Final = MappingProxyType({"neon": "", "aes": "+aes", "pmull": "+aes", "sm4": "+sm4", "sha3": "+sha3"})
+# GCC's arm_neon.h asks for armv8.2-a before it offers sm4 and sha3, and for all of +crypto before it offers AES and the
+# 64-bit PMULL; NEON is in the base.
+_ARM_EXTENSIONS: Final = MappingProxyType(
+    {"neon": "", "aes": "+crypto", "pmull": "+crypto", "sm4": "+sm4", "sha3": "+sha3"}
+)
 _ARM_V82: Final = frozenset({"sm4", "sha3"})
 
 # What Debian gives each architecture at least, spelt out: other distributions give their compilers later models.

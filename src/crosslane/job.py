@@ -21,7 +21,7 @@ from crosslane.isa import host_arch
 from crosslane.model import Registry
 from crosslane.plan import LARGE_LEN, Counts, RunPlan, Selection, make_plans, selected_cells
 from crosslane.planted.prove import prove
-from crosslane.planted.spots import Spot, spots_of
+from crosslane.planted.spots import Spot, spots_of, unplaced
 from crosslane.plants import check_cases, load_plants
 from crosslane.pss import PeakMemory
 from crosslane.records import AlgorithmResult
@@ -96,7 +96,8 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
     judged = campaign.with_judgements(with_faults(results, kept) if kept else results, checks)
     result = assemble(job, plans, notes, judged, time.monotonic() - begun, memory.peak)
     if job.prove:
-        result = replace(result, proofs=tuple(prove(spots, checks, job.registry.root)))
+        proofs = tuple(prove(spots, checks, job.registry.root))
+        result = replace(result, proofs=proofs, unproven=unplaced(job.registry, load_plants(job.registry)))
     print_report(result, console, impls=impls)
     if json_file is not None:
         write_json(result, json_file)

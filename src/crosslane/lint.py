@@ -25,6 +25,7 @@ _SPDX = re.compile(r"SPDX-License-Identifier: ([A-Za-z0-9.-]+ OR )?Apache-2\.0")
 _SPDX_LINES = 2
 _SPDX_SUFFIXES = (*SOURCE_SUFFIXES, ".py", ".toml")
 _SCRIPT = re.compile(r"(derive|find)[a-z0-9_]*\.py")
+_SEARCH = re.compile(r"find[a-z0-9_]*\.c")
 _PATH = re.compile(r'\bSUBJECT_PATH\s*\(?\s*"([^"]*)"')
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 _SYSTEM_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([^>]+)>", re.MULTILINE)
@@ -120,7 +121,7 @@ def _check_files(item: Implementation, *, own: bool) -> Iterator[Problem]:
 
 
 def _check_paths(item: Implementation, texts: dict[Path, str]) -> Iterator[Problem]:
-    """Declared paths are those that the sources mark, in headers of the cipher's folder that they include too."""
+    """Declared paths are those that the sources mark, in the shared headers that they include too."""
     shared = _shared_headers(item, texts)
     marked = {name for text in (*texts.values(), *shared) for name in _PATH.findall(text)}
     declared = {name.rpartition(":")[2] for name in item.paths}
@@ -134,9 +135,18 @@ def _check_paths(item: Implementation, texts: dict[Path, str]) -> Iterator[Probl
 
 
 def _shared_headers(item: Implementation, texts: dict[Path, str]) -> list[str]:
-    names = {name for text in texts.values() for name in _INCLUDE.findall(text)}
-    headers = (item.folder.parent / name for name in sorted(names) if "/" not in name)
-    return [_BLOCK_COMMENT.sub(" ", _read(header)) for header in headers if header.is_file()]
+    """Headers of the cipher's folder and of the modes' that the sources include, or one of these headers does."""
+    cipher = item.folder.parent
+    folders = (cipher, cipher.parent.parent / "modes")
+    found: dict[Path, str] = {}
+    waiting = list(texts.values())
+    while waiting:
+        names = [name for name in _INCLUDE.findall(waiting.pop()) if "/" not in name]
+        for header in (folder / name for name in names for folder in folders):
+            if header not in found and header.is_file():
+                found[header] = _BLOCK_COMMENT.sub(" ", _read(header))
+                waiting.append(found[header])
+    return [found[header] for header in sorted(found)]
 
 
 def _check_getter(item: Implementation, texts: dict[Path, str]) -> Iterator[Problem]:
@@ -217,10 +227,10 @@ def _check_cipher(cipher: Cipher, registry: Registry) -> Iterator[Problem]:
             and entry.name != "cipher.toml"
             and entry.suffix != ".h"
             and not _SCRIPT.fullmatch(entry.name)
+            and not _SEARCH.fullmatch(entry.name)
         ):
-            yield _problem(
-                entry, "does not belong to a cipher; allowed are cipher.toml, *.h, derive*.py and find*.py; remove it"
-            )
+            allowed = "cipher.toml, *.h, derive*.py, find*.py and find*.c"
+            yield _problem(entry, f"does not belong to a cipher; allowed are {allowed}; remove it")
 
 
 def _check_mode(mode: Mode) -> Iterator[Problem]:

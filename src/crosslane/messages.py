@@ -18,6 +18,9 @@ from crosslane.wire import CASE_RESULT, NUM_CLASSES, Watch
 __all__ = [
     "HEADER_LEN",
     "PROTOCOL_VERSION",
+    "BulkRequest",
+    "Compared",
+    "Difference",
     "Digests",
     "Done",
     "Ended",
@@ -28,6 +31,7 @@ __all__ = [
     "Reason",
     "RunFlag",
     "Threaded",
+    "decode_compared",
     "decode_digests",
     "decode_done",
     "decode_ended",
@@ -37,6 +41,7 @@ __all__ = [
     "decode_threaded",
     "decode_timed",
     "encode_bare",
+    "encode_bulk",
     "encode_large",
     "encode_message",
     "encode_open",
@@ -58,6 +63,7 @@ class Kind(IntEnum):
     BARE = 0x03
     THREADS = 0x04
     LARGE = 0x05
+    BULK = 0x06
     HELLO = 0x81
     OPENED = 0x82
     DONE = 0x83
@@ -65,7 +71,18 @@ class Kind(IntEnum):
     ENDED = 0x85
     THREADED = 0x86
     DIGESTS = 0x87
+    COMPARED = 0x88
     ERROR = 0xFF
+
+
+class Difference(IntEnum):
+    """What differed between many blocks at once and one at a time."""
+
+    NONE = 0
+    STATUS = 1
+    OUTPUT = 2
+    IV = 3
+    TAG = 4
 
 
 class RunFlag(IntFlag):
@@ -73,6 +90,7 @@ class RunFlag(IntFlag):
 
     STRICT = 1
     INLINE = 2
+    ANEW = 4
 
 
 class Reason(IntEnum):
@@ -91,6 +109,8 @@ _THREADS = struct.Struct("<QQQQ")
 _THREADED = struct.Struct("<QQQ")
 _LARGE = struct.Struct("<QQ6I")
 _DIGESTS = struct.Struct("<QII16s64sQ")
+_BULK = struct.Struct("<Q6I")
+_COMPARED = struct.Struct("<QQQ4I")
 _NO_CASE = (1 << 64) - 1
 _OPENED = struct.Struct("<IIIIQ")
 _PATH_NAME_LEN = 32
@@ -186,6 +206,33 @@ class Digests:
     digests: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class BulkRequest:
+    """BULK: many blocks at once against one at a time; ``counts`` where the iv is a big-endian counter."""
+
+    seed: int
+    key_len: int
+    iv_len: int
+    aad_len: int
+    tag_len: int
+    decrypting: bool
+    counts: bool
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Answer to BULK: messages compared, and of the last of them what differed, from which byte on.
+
+    ``wrap_bits`` is how many of its counter's bits wrapped in it, 0 where none were made to.
+    """
+
+    num_compared: int
+    offset: int
+    what: Difference
+    num_blocks: int
+    wrap_bits: int
+
+
 def encode_message(kind: Kind, payload: bytes = b"") -> bytes:
     """A message: header and payload."""
     return _HEADER.pack(MAGIC, PROTOCOL_VERSION, kind, len(payload)) + payload
@@ -255,6 +302,11 @@ def encode_threads(first_case: int, num_cases: int, num_rounds: int, batch: byte
 def encode_large(request: LargeRequest) -> bytes:
     """LARGE."""
     return encode_message(Kind.LARGE, _LARGE.pack(*vars(request).values(), 0))
+
+
+def encode_bulk(request: BulkRequest) -> bytes:
+    """BULK."""
+    return encode_message(Kind.BULK, _BULK.pack(*vars(request).values()))
 
 
 _HELLO_TYPES: Mapping[str, type] = {
@@ -354,3 +406,13 @@ def decode_digests(payload: bytes) -> Digests:
     if said != num or iv_len > len(iv):
         raise HarnessFault(f"DIGESTS says {said} digests and {iv_len} bytes of iv, but has {num} and at most {len(iv)}")
     return Digests(status, iv[:iv_len], tag, struct.unpack_from(f"<{num}Q", payload, _DIGESTS.size))
+
+
+def decode_compared(payload: bytes) -> Compared:
+    """Read COMPARED."""
+    if len(payload) != _COMPARED.size:
+        raise HarnessFault(f"COMPARED has {len(payload)} bytes, not {_COMPARED.size}")
+    _, num_compared, offset, what, num_blocks, wrap_bits, zero = _COMPARED.unpack(payload)
+    if what not in Difference._value2member_map_ or zero != 0:
+        raise HarnessFault(f"COMPARED says {what} differed and {zero} as zero: allowed are 0 to 4 and 0")
+    return Compared(num_compared, offset, Difference(what), num_blocks, wrap_bits)

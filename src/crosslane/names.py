@@ -17,7 +17,6 @@ from crosslane.model import Algorithm, Cell
 __all__ = [
     "DRIVER_PATTERN",
     "WORD_PATTERN",
-    "format_cell",
     "match_cell",
     "nearest",
     "parse_algorithm",
@@ -52,14 +51,6 @@ def parse_cell(text: str) -> Cell:
         )
     algorithm = Algorithm(mode=match["mode"], cipher=match["cipher"])
     return Cell(algorithm=algorithm, driver=match["driver"], lane=match["lane"], backend=match["backend"] or "")
-
-
-def format_cell(cell: Cell) -> str:
-    """Return the cell's id; raises ``BadInput`` where a part would not parse back to the same cell."""
-    text = str(cell)
-    if parse_cell(text) != cell:
-        raise BadInput(f"{text!r} does not name {cell!r} alone; keep drivers to a-z 0-9 _ - and the rest to a-z 0-9 _")
-    return text
 
 
 def _parts(cell: Cell) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ and ``[[control]]``. An edit must fit its file exactly once: where a source chan
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,12 +37,13 @@ CHECKS = Path("conformance") / "checks"
 FAULTS_FILE = "faults.toml"
 CASES = Path("corpora") / "regressions" / "planted"
 WHOLE = "cell"
-"""The symptom of a fault that no case shows, but the judgement of a whole cell."""
+"""The symptom of a fault that no case shows, but the judgement of a whole cell, and of a control beside such faults."""
 SYMPTOMS = (
     "output", "iv", "canary", "guard_read", "guard_write", "abi", "input", "context", "wipe", "nondeterminism", "crash",
     "hang", "reject", WHOLE,
 )  # fmt: skip
 _SUFFIX = ".faults.toml"
+_INCLUDE = re.compile(r'^#include "([\w.]+)"$', re.MULTILINE)
 _TEXT = Field(kind="str", pattern=r"\S[^\n]*[^.\s]")
 _EDIT = Field(kind="str", pattern=r"(?s).+")
 _CONTROL_FIELDS = {
@@ -56,6 +58,7 @@ _CONTROL_FIELDS = {
     "with": Field(kind="str", pattern=r"(?s).*"),
     "lanes": Field(kind="str", many=True, min_num=1, pattern=WORD_PATTERN, optional=True),
     "why": Field(kind="str", pattern=r"\S[^\n]*", optional=True),
+    "symptom": Field(kind="str", allowed=(WHOLE,), optional=True),
 }
 _FAULT_FIELDS = _CONTROL_FIELDS | {"symptom": Field(kind="str", allowed=SYMPTOMS)}
 
@@ -66,7 +69,8 @@ class Plant:
 
     ``file`` lies below ``impls``; ``original`` is its content and ``changed`` what is compiled. ``symptom`` is what a
     fault must show; ``cell`` where no case shows it but the judgement of the whole cell does. ``lanes`` narrows where
-    it can show at all (empty: everywhere), ``why`` says the reason.
+    it can show at all (empty: everywhere), ``why`` says the reason. ``in_mode`` is whether the mode's portable code is
+    changed, and not the implementation.
     """
 
     name: str
@@ -82,11 +86,7 @@ class Plant:
     changed: bytes
     lanes: tuple[str, ...]
     where: Path
-
-    @property
-    def in_mode(self) -> bool:
-        """Whether the portable code of the mode is changed, and not the implementation."""
-        return self.file.parent.parent.name == "modes" or self.file.parent.name in ("modes", "shim")
+    in_mode: bool
 
     @property
     def symbol(self) -> str:
@@ -178,7 +178,25 @@ def _plant(
         changed=original.decode().replace(values["replace"], values["with"]).encode(),
         lanes=values.get("lanes", ()),
         where=path,
+        in_mode=file.parent not in (item.folder, item.folder.parent) and not _includes(item, file),
     )
+
+
+def _includes(item: Implementation, file: Path) -> bool:
+    """Whether an implementation, or a header that it includes, includes this header of ``impls/modes``."""
+    modes = item.folder.parents[2] / "modes"
+    if file.parent != modes:
+        return False
+    folders = (item.folder, item.folder.parent, modes)
+    seen: set[Path] = set()
+    left = list(item.sources)
+    while left:
+        text = read_files([left.pop()])[0].decode(errors="replace")
+        named = {folder / name for name in _INCLUDE.findall(text) for folder in folders}
+        new = {path for path in named if path.is_file()} - seen
+        seen |= new
+        left += new
+    return file in seen
 
 
 def _once(place: str, name: str, value: str, fixed: str, control: bool) -> str:

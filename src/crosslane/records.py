@@ -63,12 +63,13 @@ class Proof:
 class CellResult:
     """Everything a run learned of one cell.
 
-        ``comparisons`` counts messages, vectors included, ``num_sampled`` messages held against the Python reference,
-    ``num_threaded`` those run in two threads at once, ``num_large`` long ones compared by digests; ``wipes`` is whether
-    it claims to leave no secret behind; ``paths`` maps a code path to the length classes in which it was taken;
-    ``declared_paths`` are those of the cell's mode. ``covered`` counts the messages of its first batch by what they
-    exercise (``coverage.coverage``). ``full`` is whether it gets the full grids, ``build_lane`` whether that is
-    there for its compiler. ``faults`` are its findings once they were shrunk. CPU times are in seconds.
+    ``comparisons`` counts messages, vectors included, ``num_sampled`` messages held against the Python reference,
+    ``num_threaded`` those run in two threads at once, ``num_large`` long ones compared by digests, ``num_bulk`` those
+    held against one block at a time; ``wipes`` is whether it claims to leave no secret behind; ``paths`` maps a code
+    path to the length classes in which it was taken; ``declared_paths`` are those of the cell's mode. ``covered``
+    counts the messages of its first batch by what they exercise (``coverage.coverage``). ``full`` is whether it gets
+    the full grids, ``build_lane`` whether that is there for its compiler. ``faults`` are its findings once they were
+    shrunk. CPU times are in seconds.
     """
 
     cell: str
@@ -90,6 +91,7 @@ class CellResult:
     provider: bool = False
     num_threaded: int = 0
     num_large: int = 0
+    num_bulk: int = 0
     wipes: bool = False
     judged_by: Mapping[str, int] = field(default_factory=dict)
     judgements: tuple[Judgement, ...] = ()

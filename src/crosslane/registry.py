@@ -29,7 +29,6 @@ __all__ = [
     "implementation_named",
     "load_registry",
     "mode_named",
-    "provider_named",
     "scan_registry",
 ]
 
@@ -226,11 +225,6 @@ def mode_named(registry: Registry, name: str) -> Mode:
 def implementation_named(registry: Registry, driver: str) -> Implementation:
     """Return the implementation of that driver name; raises ``BadInput`` with the nearest names."""
     return _named("driver", driver, {item.driver: item for item in registry.implementations})
-
-
-def provider_named(registry: Registry, name: str) -> Provider:
-    """Return the provider of that name; raises ``BadInput`` with the nearest names."""
-    return _named("provider", name, {provider.name: provider for provider in registry.providers})
 
 
 def _named(kind: str, name: str, known: dict[str, _T]) -> _T:

@@ -13,7 +13,7 @@ from rich.text import Text
 from crosslane.records import CellResult
 from crosslane.results import RunResult
 
-__all__ = ["cell_verdict", "print_report"]
+__all__ = ["cell_verdict", "complaints", "print_report"]
 
 
 def cell_verdict(cell: CellResult) -> str:
@@ -61,7 +61,8 @@ def _table(result: RunResult) -> Table:
     return table
 
 
-def _complaints(cell: CellResult) -> Iterator[str]:
+def complaints(cell: CellResult) -> Iterator[str]:
+    """Why a cell is not green: each finding with the command that shows it again, and what else failed."""
     broken = cell.state in ("void", "not_run")
     if broken:
         yield f"{cell.cell}: {cell_verdict(cell).lower()}: {cell.reason or 'never began'}"
@@ -149,7 +150,7 @@ def print_report(result: RunResult, console: Console, *, impls: tuple[str, ...] 
     console.print()
     again = "".join(f" --impls '{folder}'" for folder in impls)
     for cell in result.cells():
-        for line in _complaints(cell):
+        for line in complaints(cell):
             command = again if line.lstrip().startswith("see it again") else ""
             console.print(line + command, highlight=False, markup=False, soft_wrap=True)
     for line in _exceptions(result):
@@ -176,6 +177,8 @@ def _proofs(result: RunResult) -> Iterator[str]:
             f"proven: {sum(faults)} of {len(faults)} planted faults were caught by their stored cases, "
             f"{sum(controls)} of {len(controls)} controls stayed green"
         )
+    if result.unproven:
+        yield f"not proven on this host, {len(result.unproven)}: {', '.join(result.unproven)}"
 
 
 def _totals(result: RunResult) -> str:

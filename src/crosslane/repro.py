@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from crosslane.buildcache import cache_folder
+from crosslane.bulk import BULK, bulk_request, read_bulk, see_bulk
 from crosslane.client import SharedMemory
 from crosslane.compare import compare
 from crosslane.data import read_files
@@ -115,6 +116,9 @@ def replay_trial(
     if name.startswith(f"{LARGE}-"):
         yield from _replay_large(registry, read_large(name), selection, results_file, require_sandbox=require_sandbox)
         return
+    if name.startswith(f"{BULK}-"):
+        yield from _replay_bulk(registry, read_bulk(name), selection, results_file, require_sandbox=require_sandbox)
+        return
     if name != GETTER:
         case_id = read_trial(name)
         manifest = find_manifest(registry, case_id.digest, results_file)
@@ -146,6 +150,21 @@ def _replay_large(
         oracle.release()
         yield from (_answer(cell, [see_large(cell.station, request, expected)]) for cell in plan.cells)
     memory.close()
+
+
+def _replay_bulk(
+    registry: Registry, trial: tuple[str, str], selection: Selection, results_file: Path | None, *,
+    require_sandbox: bool,
+) -> Iterator[Replay]:  # fmt: skip
+    """The self-test, in each selected cell of its algorithm that is no library's."""
+    manifest = find_manifest(registry, trial[0], results_file)
+    selection = Selection(selection.patterns or (f"{parse_algorithm(manifest.algorithm)}/*",), selection.lanes)
+    request = bulk_request(manifest, trial[1])
+    plans = make_plans(registry, selection, counts=Counts(), require_sandbox=require_sandbox)
+    for plan in plans.algorithms:
+        if str(plan.algorithm) == manifest.algorithm:
+            cells = [cell for cell in plan.cells if not cell.provider]
+            yield from (_answer(cell, [see_bulk(cell.station, request)]) for cell in cells)
 
 
 def _answer(cell: CellPlan, seen: list[str]) -> Replay:

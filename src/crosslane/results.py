@@ -22,8 +22,9 @@ RESULT_VERSION = 2
 
 @dataclass(frozen=True)
 class RunResult:
-    """All that one run learned. ``took_s`` is wall time, ``cpu_s`` CPU time and
-    ``peak_pss`` the most memory in bytes of the whole process tree. ``proofs`` say whether planted faults were caught.
+    """All that one run learned. ``took_s`` is wall time, ``cpu_s`` CPU time and ``peak_pss`` the most memory in bytes
+    of the whole process tree. ``proofs`` say whether planted faults were caught, ``unproven`` names those whose lanes
+    this host does not have.
     """
 
     version: int
@@ -38,6 +39,7 @@ class RunResult:
     cpu_s: float
     peak_pss: int = 0
     proofs: tuple[Proof, ...] = ()
+    unproven: tuple[str, ...] = ()
 
     def cells(self) -> Iterator[CellResult]:
         """Every cell, in the order of the plans."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crosslane import sandbox
 from crosslane.build import ShimProgram, build_lanes, build_launcher, build_provider
-from crosslane.errors import HarnessFault
+from crosslane.errors import HarnessFault, MissingTool
 from crosslane.execute import Station
 from crosslane.isa import FEATURES, NARROW_ARCHES
 from crosslane.model import Implementation, Lane, Provider, Registry
@@ -69,6 +69,7 @@ class Stations:
         self._registry = registry
         self._programs = programs
         self._launcher = build_launcher(registry.root)
+        self._libraries: dict[tuple[str, str], Path | MissingTool] = {}
         self._require = require_sandbox
         self.missing = sandbox.probe(self._launcher).missing
         if require_sandbox and self.missing:
@@ -89,7 +90,15 @@ class Stations:
 
     def of_provider(self, provider: Provider, lane: Lane, mode: str, cipher: str) -> Station:
         """The station of a library in a native lane; raises MissingTool where the library is not installed."""
-        program = build_provider(self._registry, lane, provider)
+        key = provider.name, lane.name
+        if key not in self._libraries:
+            try:
+                self._libraries[key] = build_provider(self._registry, lane, provider)
+            except MissingTool as missing:
+                self._libraries[key] = missing
+        program = self._libraries[key]
+        if isinstance(program, MissingTool):
+            raise program
         return Station(self._command(lane, program, dynamic=True), provider.name, mode, cipher)
 
     def _command(self, lane: Lane, program: Path, *, dynamic: bool) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ class TrialBatch:
 
 def is_trial(case_id: str) -> bool:
     """Whether an id is that of a trial, not of a case or a vector."""
-    return case_id == GETTER or case_id.startswith((f"{THREADS}-", "large-"))
+    return case_id == GETTER or case_id.startswith((f"{THREADS}-", "large-", "bulk-"))
 
 
 def read_trial(text: str) -> CaseId:
@@ -79,7 +79,7 @@ def trial_batch(batch: Batch, number: int) -> TrialBatch:
 
 
 def run_threads(desks: Sequence[Desk], trial: TrialBatch, digest: str, memory: SharedMemory) -> None:
-    """Run the trial in every cell that is alive; the processes are spent by it."""
+    """Run the trial in every cell that is alive; the processes serve for nothing but further ones then."""
     for desk in desks:
         if not desk.alive or desk.hello is None or THREADS not in desk.hello.watchers:
             continue
@@ -87,6 +87,7 @@ def run_threads(desks: Sequence[Desk], trial: TrialBatch, digest: str, memory: S
         try:
             seen = _ask(desk.executor, trial, desk.plan.arch, NUM_ROUNDS)
             if seen.text:
+                desk.executor.close()
                 case_id = f"{THREADS}-{CaseId(digest, trial.number, trial.indexes[seen.case])}"
                 again = see_threads(desk.plan.station, trial, desk.plan.arch, NUM_REPLAYS)
                 verdict, symptom = seen.verdict.name.lower(), seen.symptom.name.lower()
@@ -106,7 +107,11 @@ def see_threads(station: Station, trial: TrialBatch, arch: str, times: int) -> l
     executor = Executor(station, memory)
     try:
         wire.encode_batch_into(trial.batch, memory.view)
-        return [_ask(executor, trial, arch, REPLAY_ROUNDS).text for _ in range(times)]
+        texts = []
+        for _ in range(times):
+            texts.append(_ask(executor, trial, arch, REPLAY_ROUNDS).text)
+            executor.close()
+        return texts
     finally:
         executor.release()
         memory.close()

@@ -36,7 +36,6 @@ __all__ = [
     "decode_batch",
     "displacement",
     "encode_batch_into",
-    "results_len",
     "view_results",
 ]
 
@@ -261,11 +260,6 @@ def batch_len(batch: Batch) -> int:
     """Length of the encoded batch in bytes."""
     ops_off = _align64(_BATCH_HEADER_LEN + batch.cases.nbytes)
     return _align64(ops_off + batch.ops.nbytes) + batch.blob.nbytes
-
-
-def results_len(batch: Batch) -> int:
-    """Length of the batch's result region in bytes."""
-    return _BATCH_HEADER_LEN + _align64(len(batch.cases) * 32) + _align64(len(batch.ops)) + batch.out_len
 
 
 def encode_batch_into(batch: Batch, target: memoryview) -> int:

@@ -37,7 +37,7 @@ static const uint8_t pc2[48] = {
 static const uint8_t left_shifts[16] = {1, 1, 2, 2, 2, 2, 2, 2, 1, 2, 2, 2, 2, 2, 2, 1};
 
 /* P: bit `to` of the output is bit `from` of the input. The result is turned left by one bit, as the halves of the
- * block are (see generic/des3_ede.c): bit `to` moves to the place of bit to - 1, bit 1 to that of bit 32. */
+ * block are (see des3_ede_block.h): bit `to` moves to the place of bit to - 1, bit 1 to that of bit 32. */
 #define P_BIT(x, to, from) ((((x) >> (32 - (from))) & 1u) << ((33 - (to)) & 31))
 #define P(x) \
     (P_BIT(x,  1, 16) | P_BIT(x,  2,  7) | P_BIT(x,  3, 20) | P_BIT(x,  4, 21) | \

@@ -17,6 +17,10 @@
 #define SERPENT_PREKEYS 132u             /* four for each round key */
 #define SERPENT_PHI UINT32_C(0x9e3779b9) /* "The Key Schedule": "the fractional part of the golden ratio" */
 
+/* What the stack has to be cleared of behind a block, and behind a key schedule (subject_wipe.h). */
+#define SERPENT_BLOCK_FRAME 256
+#define SERPENT_KEY_FRAME 1536
+
 struct serpent_keys {
     uint32_t round_key[SERPENT_ROUNDS + 1][4];
 };

@@ -9,20 +9,24 @@
 #ifndef TWOFISH_FUSED_H
 #define TWOFISH_FUSED_H
 
-#include <emmintrin.h>
-
 #include "subject.h"
 
 #define BLOCK_LEN 16u
 
-static inline __m128i load_block(const uint8_t *p)
+/* A block in one register, whatever the processor. */
+typedef uint64_t whole_block __attribute__((vector_size(16)));
+
+static inline whole_block load_block(const uint8_t *p)
 {
-    return _mm_loadu_si128((const __m128i *)(const void *)p);
+    whole_block v;
+
+    memcpy(&v, p, sizeof(v));
+    return v;
 }
 
-static inline void store_block(uint8_t *p, __m128i v)
+static inline void store_block(uint8_t *p, whole_block v)
 {
-    _mm_storeu_si128((__m128i *)(void *)p, v);
+    memcpy(p, &v, sizeof(v));
 }
 
 /* As load_be64 and store_be64 do, but in one instruction wherever the compiler finds the number. */
@@ -49,7 +53,7 @@ static inline size_t fused_min(size_t a, size_t b)
 static inline void xor_blocks(uint8_t *dst, const uint8_t *a, const uint8_t *b, size_t num_blocks)
 {
     for (; num_blocks > 0; num_blocks--) {
-        store_block(dst, _mm_xor_si128(load_block(a), load_block(b)));
+        store_block(dst, load_block(a) ^ load_block(b));
         dst += BLOCK_LEN;
         a += BLOCK_LEN;
         b += BLOCK_LEN;
@@ -87,12 +91,12 @@ static void cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_
     for (size_t run; len >= BLOCK_LEN; len -= run) {
         run = fused_min(len / BLOCK_LEN, FUSED_RUN) * BLOCK_LEN;
         decrypt_blocks(ctx, out, src, run / BLOCK_LEN);
-        const __m128i chain = load_block(iv);
+        const whole_block chain = load_block(iv);
         store_block(iv, load_block(src + run - BLOCK_LEN));
         for (size_t at = run - BLOCK_LEN; at > 0; at -= BLOCK_LEN) {
-            store_block(dst + at, _mm_xor_si128(load_block(out + at), load_block(src + at - BLOCK_LEN)));
+            store_block(dst + at, load_block(out + at) ^ load_block(src + at - BLOCK_LEN));
         }
-        store_block(dst, _mm_xor_si128(load_block(out), chain));
+        store_block(dst, load_block(out) ^ chain);
         dst += run;
         src += run;
     }

@@ -118,7 +118,6 @@ static int ccm_update(struct subject_message *m, uint8_t *dst, const uint8_t *sr
         mode_mac_pad(m, m->ctx, &x->pending);
         x->data_begun = 1;
     }
-    /* The counter stays below 2^(8q) (section 5.3), so code that counts over the whole block serves as well. */
     size_t q = (size_t)x->counter[0] + 1;
     if (m->state->decrypting) {
         mode_counter_crypt(m, x->counter, q, m->leaf->ctr.decrypt, dst, src, len);

@@ -176,6 +176,7 @@ static int gcm_aad(struct subject_message *m, const uint8_t *aad, size_t aad_len
 static int gcm_update(struct subject_message *m, uint8_t *dst, const uint8_t *src, size_t len, int last)
 {
     struct gcm_extra *x = extra_of(m);
+    subject_crypt_fn *fused = m->state->decrypting ? m->leaf->ctr.decrypt : m->leaf->ctr.encrypt;
     (void)last;
     if (mode_overlaps(dst, src, len)) {
         return SUBJECT_OVERLAP;
@@ -188,8 +189,7 @@ static int gcm_update(struct subject_message *m, uint8_t *dst, const uint8_t *sr
     if (m->state->decrypting) {
         ghash_update(m, src, len);
     }
-    /* The leaf's own counter mode counts over 128 bits: no help here. */
-    mode_counter_crypt(m, x->counter, 4, NULL, dst, src, len);
+    mode_counter_crypt(m, x->counter, 4, fused, dst, src, len);
     if (!m->state->decrypting) {
         ghash_update(m, dst, len);
     }
@@ -214,6 +214,8 @@ const struct subject_mode subject_mode_gcm = {
     .name = "gcm",
     .num_ctx = 1,
     .has_output = 1,
+    .key2_at = offsetof(struct gcm_extra, h),
+    .key2_len = 16,
     .setkey = gcm_setkey,
     .setiv = gcm_setiv,
     .aad = gcm_aad,

@@ -34,6 +34,7 @@ const struct subject_mode subject_mode_xts = {
     .num_ctx = 2,
     .has_output = 1,
     .needs_data = 1,
+    .keeps_iv = 1,
     .setkey = xts_setkey,
     .setiv = mode_setiv_block,
     .update = xts_update,

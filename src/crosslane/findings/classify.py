@@ -22,7 +22,7 @@ from crosslane.findings.without import LARGE, filled, keyed, legal_keys, longest
 from crosslane.manifest import Manifest
 from crosslane.wire import Buffer, Edge, OpKind, Symptom, Verdict
 
-__all__ = ["Classified", "classify", "face", "prefix_of", "same_face"]
+__all__ = ["Classified", "class_unasked", "classify", "face", "prefix_of", "same_face"]
 
 _WRITES = (Symptom.CANARY, Symptom.GUARD_WRITE)
 _ANSWERS = (Symptom.OUTPUT, Symptom.IV)
@@ -91,12 +91,26 @@ def classify(
 
     ``seen`` are words that other runs of the case gave.
     """
-    features = sorted({*_layout(case, departure), *_shape(case), *_values(case, judge.manifest)})
-    features = sorted({*features, *_by_asking(judge, case, departure)})
+    asked = _by_asking(judge, case, departure)
+    prefix = prefix_of(departure, arch, registers, is_mac=judge.manifest.is_mac)
+    return _classified(prefix, {*_read_off(case, departure, judge.manifest), *asked}, seen)
+
+
+def class_unasked(case: Case, departure: Departure, manifest: Manifest, arch: str) -> Classified:
+    """As much of the class as can be read off the case and its departure."""
+    prefix = prefix_of(departure, arch, is_mac=manifest.is_mac)
+    return _classified(prefix, _read_off(case, departure, manifest), ())
+
+
+def _read_off(case: Case, departure: Departure, manifest: Manifest) -> set[str]:
+    return {*_layout(case, departure), *_shape(case), *_values(case, manifest)}
+
+
+def _classified(prefix: Sequence[str], names: set[str], seen: Sequence[str]) -> Classified:
+    features = sorted(names)
     if "rekey" in features:  # which needs another key, of whatever bytes and length
         features = [name for name in features if name.partition(":")[0] not in ("key", "key_len")]
-    words = [*prefix_of(departure, arch, registers, is_mac=judge.manifest.is_mac), *features, *seen]
-    return Classified(tuple(features), "+".join(words) or "any")
+    return Classified(tuple(features), "+".join([*prefix, *features, *seen]) or "any")
 
 
 def _layout(case: Case, departure: Departure) -> Iterable[str]:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from crosslane.data import data_root
+from crosslane.data import data_root, shown
 from crosslane.describe import session_lines
 from crosslane.errors import BadInput, CrosslaneError
 from crosslane.findings.case import whole_batch
@@ -42,6 +43,14 @@ def findings_option(function: F) -> F:
     )(function)
 
 
+def _existing(folder: Path) -> Path:
+    """The folder of findings; raises BadInput where one was named that is not there."""
+    given = click.get_current_context().get_parameter_source("folder") is ParameterSource.COMMANDLINE
+    if given and not folder.is_dir():
+        raise BadInput(f"{shown(folder)}: there is no such folder of findings: correct what --findings names")
+    return folder
+
+
 @click.group("findings")
 def findings_command() -> None:
     """What runs found: each fault once, with the least case that shows it."""
@@ -67,7 +76,7 @@ def _row(record: Record) -> dict[str, Any]:
 @findings_option
 def list_command(as_json: bool, folder: Path) -> None:
     """One line for each finding."""
-    kept, wrong = Store(folder).read_all()
+    kept, wrong = Store(_existing(folder)).read_all()
     rows = [_row(item.record) for item in kept]
     if as_json:
         click.echo(json.dumps(rows, indent=1))
@@ -142,7 +151,7 @@ def accept_command(name: str, reason: str, link: str, review: str, file: Path | 
 @findings_option
 def retest_command(names: tuple[str, ...], lanes: tuple[str, ...], impls: tuple[Path, ...], folder: Path) -> None:
     """Run findings again, all without an id: one that departs no more is fixed, one that does at times is flaky."""
-    store = Store(folder)
+    store = Store(_existing(folder))
     ids = [store.resolve(name) for name in names] or store.ids()
     root = data_root()
     folders = list(impls)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from crosslane.compare import Departure, compare
 from crosslane.execute import Station, execute_alone
 from crosslane.findings.case import Case, case_of, whole_batch
-from crosslane.findings.classify import Classified, classify, same_face
+from crosslane.findings.classify import Classified, class_unasked, classify, same_face
 from crosslane.findings.fresh import FreshJudge
 from crosslane.findings.judge import Judge, Tries
 from crosslane.findings.probes import depends_on_tweak, depends_on_watcher, holds_refusal
@@ -22,7 +22,7 @@ from crosslane.generate import select_cases
 from crosslane.manifest import Manifest
 from crosslane.wire import Batch, Symptom, Watch
 
-__all__ = ["Fault", "Raw", "Suspect", "faults_of", "first_departure", "raw_departures", "replays"]
+__all__ = ["Fault", "Raw", "Suspect", "classes_of", "faults_of", "first_departure", "raw_departures", "replays"]
 
 MOST_FAULTS = 8
 """Faults told apart in one cell; what is left then is said, and comes up when these are mended."""
@@ -202,14 +202,43 @@ def _one_fault(judge: Judge, suspect: Suspect, raw: Raw, met: Sequence[Departure
     if not all(item is not None and accept(item) for item in again):
         sealed = judge.sealed([raw.case])[0]
         return Fault(sealed, raw.departure, Classified((), "unshrunk"), raw.name, found.num_tried, shrunk=False)
-    seen = [
-        *(["tweak"] if depends_on_tweak(asked, found.case, found.departure) else []),
-        *(["refused"] if holds_refusal(judge, sealed, found.departure) else []),
+    seen = _seen_of(asked, judge, suspect, (found.case, sealed), found.departure, again)
+    classified = classify(asked, found.case, found.departure, arch=suspect.arch, registers=registers, seen=seen)
+    return Fault(sealed, again[0] or found.departure, classified, raw.name, found.num_tried)
+
+
+def _seen_of(
+    asked: Tries,
+    judge: Judge,
+    suspect: Suspect,
+    forms: tuple[Case, Case],
+    departure: Departure,
+    again: Sequence[Departure | None],
+) -> list[str]:
+    """What further runs of a shrunk case (its ``forms`` are unsealed and sealed) say of its departure."""
+    case, sealed = forms
+    return [
+        *(["tweak"] if depends_on_tweak(asked, case, departure) else []),
+        *(["refused"] if holds_refusal(judge, sealed, departure) else []),
         *(["dirty_state"] if _needs(Watch.REGISTERS, suspect, sealed, again) else []),
         *(["other_context"] if _needs(Watch.CONTEXT, suspect, sealed, again) else []),
     ]
-    classified = classify(asked, found.case, found.departure, arch=suspect.arch, registers=registers, seen=seen)
-    return Fault(sealed, again[0] or found.departure, classified, raw.name, found.num_tried)
+
+
+def classes_of(suspect: Suspect, sealed: Case, departure: Departure) -> Iterator[str]:
+    """The class of a case that was shrunk before, as far as it can be said without a run, with some, and with more.
+
+    Each text holds the words of those before it unless runs speak against them. The last one tries every case beside
+    this one in a process of its own, for subjects that keep something between sessions.
+    """
+    with suspect.judge() as judge:
+        case = judge.unsealed(sealed)
+        if case is None:
+            return
+        yield class_unasked(case, departure, suspect.manifest, suspect.arch).text
+        for asked in (judge, FreshJudge(judge, suspect.subject)):
+            seen = _seen_of(asked, judge, suspect, (case, sealed), departure, [departure])
+            yield classify(asked, case, departure, arch=suspect.arch, seen=seen).text
 
 
 def _needs(watcher: Watch, suspect: Suspect, case: Case, again: Sequence[Departure | None]) -> bool:

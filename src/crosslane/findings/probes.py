@@ -14,7 +14,7 @@ from crosslane.wire import Buffer, OpKind, Status, Symptom
 __all__ = ["depends_on_tweak", "depends_on_watcher", "holds_refusal"]
 
 _OTHER_TWEAKS = 16
-_WATCHED = (Symptom.ABI, Symptom.CONTEXT)
+_WATCHED = (Symptom.ABI, Symptom.CONTEXT, Symptom.WIPE)
 
 
 def _seen(departure: Departure | None) -> tuple[object, ...]:

@@ -91,7 +91,7 @@ class Store:
 
     def _read(self, name: str) -> Kept:
         place = self.folder / name
-        record = read_record(place / _RECORD)
+        record = _record(place / _RECORD)
         files = [place / _CASE, place / _REPRO, *sorted((place / _HARNESS).glob("*"))]
         texts = []
         for data, file in zip(read_files(files), files, strict=True):
@@ -217,6 +217,15 @@ class Store:
                 f"{shown(self.folder)}: the findings cannot be {'written' if writing else 'read'} ({error.strerror}): "
                 f"{cure}, or name another folder with --findings"
             ) from None
+
+
+def _record(path: Path) -> Record:
+    """Read a record; of what is wrong with it the place is said, but not how to edit it: the suite alone writes it."""
+    read_files([path])
+    try:
+        return read_record(path)
+    except BadInput as error:
+        raise _damaged(path, str(error).removeprefix(f"{shown(path)}: ").partition("; ")[0]) from None
 
 
 def _damaged(path: Path, what: str) -> BadInput:

@@ -20,6 +20,7 @@ from crosslane.names import nearest
 from crosslane.plants import CHECKS
 
 if TYPE_CHECKING:
+    from crosslane.model import Registry
     from crosslane.planted.selftest import Tried
     from crosslane.plants import Plant
 
@@ -75,12 +76,41 @@ def _summary(tried: Sequence[Tried]) -> str:
     )
 
 
+def _list(registry: Registry, plants: Sequence[Plant]) -> None:
+    """Print how many faults and controls each check has, then where too few are or none is tried on this host."""
+    from crosslane.isa import ARCHES  # noqa: PLC0415
+    from crosslane.planted.battery import proven_checks, shortfalls  # noqa: PLC0415
+    from crosslane.planted.spots import unplaced  # noqa: PLC0415
+
+    proven = proven_checks(registry, plants)
+    heads = [f"{kind} {arch}" for kind in ("faults", "controls") for arch in ARCHES]
+    click.echo("  ".join(["check".ljust(18), *(head.rjust(16) for head in heads)]))
+    for item in proven:
+        counts = [len(found[arch]) for found in (item.faults, item.controls) for arch in ARCHES]
+        click.echo("  ".join([item.check.ljust(18), *(str(count).rjust(16) for count in counts)]))
+    alone = sum(plant.control and not plant.check for plant in plants)
+    faults = sum(not plant.control for plant in plants)
+    click.echo(
+        f"{faults} planted faults and {len(plants) - faults} controls, {alone} of them beside implementations and of "
+        "no one check"
+    )
+    for text in shortfalls(proven):
+        click.echo(text)
+    _say_untried(unplaced(registry, plants))
+
+
+def _say_untried(names: Sequence[str]) -> None:
+    if names:
+        click.echo(f"not tried on this host, {len(names)}: {', '.join(names)}")
+
+
 @click.command("selftest")
 @click.option("--seed", help="Any sentence; it decides every case (default: a new one, which is printed).")
 @click.option("--fault", "patterns", multiple=True, metavar="PATTERN", help="Planted faults or controls by name.")
 @click.option("--lane", "lanes", multiple=True, help="Lane to run in (default: all in which a fault can show).")
 @click.option("--count", type=click.IntRange(1), help="Comparisons in each cell at most (default: those of check).")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: one a core).")
+@click.option("--list", "listed", is_flag=True, help="Say how many faults and controls each check has; run nothing.")
 @click.option("--store", is_flag=True, help="Store the minimal case of each fault as the one that proves it.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the table there.")
 def selftest_command(
@@ -89,6 +119,7 @@ def selftest_command(
     lanes: tuple[str, ...],
     count: int | None,
     jobs: int | None,
+    listed: bool,
     store: bool,
     json_file: Path | None,
 ) -> None:
@@ -99,7 +130,7 @@ def selftest_command(
     from crosslane.lanes import lane_named, lanes_for_host  # noqa: PLC0415
     from crosslane.plan import Counts  # noqa: PLC0415
     from crosslane.planted.selftest import try_spots  # noqa: PLC0415
-    from crosslane.planted.spots import spots_of  # noqa: PLC0415
+    from crosslane.planted.spots import spots_of, unplaced  # noqa: PLC0415
     from crosslane.plants import case_file, load_plants  # noqa: PLC0415
     from crosslane.registry import load_registry  # noqa: PLC0415
 
@@ -107,6 +138,9 @@ def selftest_command(
         raise BadInput(f"{json_file}: the folder does not exist: create it or name another file with --json")
     registry = load_registry(data_root())
     plants = _chosen(load_plants(registry), patterns)
+    if listed:
+        _list(registry, plants)
+        return
     offered = lanes_for_host(registry)
     chosen = [lane_named(offered, name) for name in dict.fromkeys(lanes)] if lanes else None
     if seed is not None and not seed.strip():
@@ -119,7 +153,9 @@ def selftest_command(
     counts = Counts() if count is None else Counts(count, count, count, count)
     workers = jobs or default_workers()
     checks = load_checks(registry.root)
-    tried = try_spots(spots, checks, counts, num_workers=workers, tell=lambda item: click.echo(_line(item)))
+    tried = try_spots(
+        spots, checks, counts, num_workers=workers, tell=lambda item: click.echo(_line(item)), shrink_all=store
+    )
     for item in tried:
         if item.text:
             click.echo(f"{item.name} in {item.cell}: {item.text}")
@@ -129,6 +165,8 @@ def selftest_command(
             case_file(registry.root, item.name).write_text(case_to_json(item.case))
             stored.add(item.name)
     click.echo(f"seed {seed!r}")
+    if chosen is None:
+        _say_untried(unplaced(registry, plants))
     click.echo(_summary(tried))
     if json_file is not None:
         json_file.write_text(json.dumps([item.as_dict() for item in tried], indent=1) + "\n")

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import numpy as np
 
-from crosslane.checks import Check
+from crosslane.checks import Check, claimed_by
 from crosslane.compare import Departure
 from crosslane.data import shown
 from crosslane.errors import BadInput, HarnessFault
-from crosslane.findings.case import batch_of
+from crosslane.findings.case import Case, batch_of
 from crosslane.findings.formats import case_from_json
-from crosslane.findings.gather import first_departure
+from crosslane.findings.gather import Suspect, classes_of, first_departure
 from crosslane.findings.judge import Judge
 from crosslane.generate import select_cases
 from crosslane.planted.spots import Spot
-from crosslane.planted.wholes import red_checks, run_whole
+from crosslane.planted.wholes import caught_by, red_checks, run_whole
 from crosslane.plants import WHOLE, case_file
 from crosslane.records import Proof
 
@@ -59,10 +59,10 @@ def prove(spots: Sequence[Spot], checks: Sequence[Check], root: Path) -> list[Pr
 def _prove(spot: Spot, checks: Sequence[Check], root: Path) -> Proof:
     plant = spot.plant
     try:
-        if plant.control:
-            text = _control(spot)
+        if plant.symptom == WHOLE:
+            text = _whole(spot, checks)
         else:
-            text = _whole(spot, checks) if plant.symptom == WHOLE else _fault(spot, root)
+            text = _control(spot) if plant.control else _fault(spot, checks, root)
     except HarnessFault as fault:
         text = str(fault)
     return Proof(spot.plant.name, spot.cell, spot.plant.control, not text, text)
@@ -70,10 +70,13 @@ def _prove(spot: Spot, checks: Sequence[Check], root: Path) -> Proof:
 
 def _whole(spot: Spot, checks: Sequence[Check]) -> str:
     red = red_checks(checks, run_whole(spot, WHOLE_COMPARISONS))
-    return "" if spot.plant.check in red else f"the check {spot.plant.check} passes ({', '.join(red) or 'none'} fails)"
+    caught, others = caught_by(spot.plant, red), ", ".join(red)
+    if spot.plant.control:
+        return f"a harmless change fails {others}" if caught else ""
+    return "" if caught else f"the check {spot.plant.check} passes ({others or 'none'} fails)"
 
 
-def _fault(spot: Spot, root: Path) -> str:
+def _fault(spot: Spot, checks: Sequence[Check], root: Path) -> str:
     path = case_file(root, spot.plant.name)
     try:
         text = path.read_bytes().decode(errors="replace")
@@ -89,7 +92,23 @@ def _fault(spot: Spot, root: Path) -> str:
     if departure is None:
         return "its case agrees: the fault is not caught"
     symptom = symptom_name(departure)
-    return "" if same_kind(symptom, spot.plant.symptom) else f"its case shows {symptom}, expected {spot.plant.symptom}"
+    if not same_kind(symptom, spot.plant.symptom):
+        return f"its case shows {symptom}, expected {spot.plant.symptom}"
+    return _unclaimed(spot, checks, case, departure)
+
+
+def _unclaimed(spot: Spot, checks: Sequence[Check], case: Case, departure: Departure) -> str:
+    """Empty where the check that is meant to catch the fault claims its finding, as ``selftest`` judges it."""
+    symptom = symptom_name(departure)
+    claims, text = claimed_by(checks, symptom, ""), ""
+    if spot.plant.check in claims:
+        return ""
+    suspect = Suspect(spot.manifest, spot.oracle, spot.subject, spot.lane.arch)
+    for text in classes_of(suspect, case, departure):
+        claims = claimed_by(checks, symptom, text)
+        if spot.plant.check in claims:
+            return ""
+    return f"the check {spot.plant.check} does not claim its case ({symptom}, {text}), but {', '.join(claims)}"
 
 
 def _control(spot: Spot) -> str:

@@ -3,27 +3,25 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+from crosslane.campaign import side_by_side
 from crosslane.checks import Check, claimed_by, load_checks
 from crosslane.errors import HarnessFault
+from crosslane.execute import Station
 from crosslane.findings.case import Case
-from crosslane.findings.classify import Classified, prefix_of
-from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_departures
+from crosslane.findings.classify import Classified, prefix_of, same_face
+from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_departures, replays
 from crosslane.findings.judge import Judge
 from crosslane.findings.shrink import ends_process
-from crosslane.memory import die_with_parent, keep_freed_memory
 from crosslane.plan import Counts
 from crosslane.planted.prove import same_kind, symptom_name
 from crosslane.planted.spots import Spot
-from crosslane.planted.wholes import red_checks, run_whole
+from crosslane.planted.wholes import caught_by, red_checks, run_whole
 from crosslane.plants import WHOLE
 
 __all__ = ["Tried", "case_size", "claimed", "try_spot", "try_spots", "try_whole"]
@@ -78,33 +76,24 @@ def case_size(case: Case | None) -> str:
 
 
 def try_spots(
-    spots: Sequence[Spot], checks: Sequence[Check], counts: Counts, *, num_workers: int, tell: Callable[[Tried], None]
-) -> list[Tried]:
+    spots: Sequence[Spot], checks: Sequence[Check], counts: Counts, *, num_workers: int, tell: Callable[[Tried], None],
+    shrink_all: bool = False,
+) -> list[Tried]:  # fmt: skip
     """Try all, so many side by side; results come, and are told, in the order of ``spots``.
 
-    Raises HarnessFault where a worker dies.
+    ``shrink_all``: also what an emulated lane need not. Raises HarnessFault where a worker dies.
     """
     wanted = [counts.of(spot.lane) if spot.lane.full else counts.emulated for spot in spots]
-    context = multiprocessing.get_context("spawn")
     tried: list[Tried] = []
-    with ProcessPoolExecutor(num_workers, mp_context=context, initializer=_begin_worker) as pool:
-        try:
-            for item in pool.map(try_spot, spots, wanted):
-                tried.append(claimed(item, checks))
-                tell(tried[-1])
-        except BrokenProcessPool as error:
-            raise HarnessFault(f"a worker process died ({error}): use --jobs 1 and look at the system's log") from error
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    trying = partial(_try, shrink_all=shrink_all)
+    for item in side_by_side(trying, list(zip(spots, wanted, strict=True)), num_workers=num_workers):
+        tried.append(claimed(item, checks))
+        tell(tried[-1])
     return tried
 
 
-def _begin_worker() -> None:
-    """In a worker: an interrupt from the keyboard is the parent's to handle, and nothing outlives the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    keep_freed_memory()
-    die_with_parent()
+def _try(asked: tuple[Spot, int], *, shrink_all: bool) -> Tried:
+    return try_spot(*asked, shrink_all=shrink_all)
 
 
 def claimed(item: Tried, checks: Sequence[Check]) -> Tried:
@@ -116,7 +105,10 @@ def claimed(item: Tried, checks: Sequence[Check]) -> Tried:
 
 
 def try_whole(spot: Spot, count: int) -> Tried:
-    """Run the whole cell of a plant that no single case shows; its checks are those that are red."""
+    """Run the whole cell of a plant that no single case shows; its checks are those that are red.
+
+    A control is caught where its check is, or any departure.
+    """
     begun = time.monotonic()
     red: tuple[str, ...] = ()
     comparisons, text = 0, ""
@@ -127,14 +119,14 @@ def try_whole(spot: Spot, count: int) -> Tried:
         text = str(failed)
     took = time.monotonic() - begun
     plant = spot.plant
-    caught = plant.check in red
+    caught = caught_by(plant, red)
     symptom = WHOLE if caught else ""
     return Tried(
-        plant.name, spot.cell, False, plant.check, caught, symptom, "", red, comparisons, took, 0.0, None, text
+        plant.name, spot.cell, plant.control, plant.check, caught, symptom, "", red, comparisons, took, 0.0, None, text
     )
 
 
-def try_spot(spot: Spot, count: int) -> Tried:
+def try_spot(spot: Spot, count: int, *, shrink_all: bool = False) -> Tried:
     """Run up to ``count`` comparisons of one plant; the first that departs, of the symptom it must show, is shrunk."""
     if spot.plant.symptom == WHOLE:
         return try_whole(spot, count)
@@ -147,8 +139,9 @@ def try_spot(spot: Spot, count: int) -> Tried:
             done, raws = _search(judge, count, spot.plant.symptom)
             took = time.monotonic() - begun
             if raws and not spot.plant.control:
-                suspect = Suspect(spot.manifest, spot.oracle, spot.subject, spot.lane.arch)
-                faults = _as_met(spot, raws) or faults_of(judge, suspect, _smallest(raws))
+                few = _smallest(raws)
+                faults = ([] if shrink_all else _as_met(spot, raws)) or _from_near(spot, few)
+                faults = faults or faults_of(judge, _suspect(spot, spot.subject), few)
     except HarnessFault as failed:
         took, text = time.monotonic() - begun, str(failed)
     fault = _wanted(faults, spot.plant.symptom)
@@ -193,6 +186,28 @@ def _as_met(spot: Spot, raws: Sequence[Raw]) -> list[Fault]:
     if spot.plant.check not in claimed_by(load_checks(spot.registry.root), spot.plant.symptom, text):
         return []
     return [Fault(met[0].case, met[0].departure, Classified((), text), met[0].name, shrunk=False)]
+
+
+def _suspect(spot: Spot, subject: Station) -> Suspect:
+    return Suspect(spot.manifest, spot.oracle, subject, spot.lane.arch)
+
+
+def _from_near(spot: Spot, raws: Sequence[Raw]) -> list[Fault]:
+    """What departures of an emulated lane come to natively, where candidates take a tenth of the time, as far as it
+    departs alike in the lane itself. Nothing where it does not, or the host's CPU has not what the subject needs.
+    """
+    if spot.near is None:
+        return []
+    suspect = _suspect(spot, spot.near)
+    try:
+        with suspect.judge() as judge:
+            found = faults_of(judge, suspect, raws)
+    except HarnessFault:
+        return []
+    again = [replays(spot.subject, fault.case, spot.oracle, 1)[0] for fault in found]
+    return [
+        fault for fault, seen in zip(found, again, strict=True) if seen is not None and same_face(fault.departure, seen)
+    ]
 
 
 def _wanted(faults: Sequence[Fault], symptom: str) -> Fault | None:

@@ -17,14 +17,18 @@ from crosslane.plants import Plant, plant_lanes
 from crosslane.registry import implementation_named
 from crosslane.stations import Stations, programs_for
 
-__all__ = ["Spot", "build_plants", "lanes_of_plants", "spots_of"]
+__all__ = ["Spot", "build_plants", "lanes_of_plants", "spots_of", "unplaced"]
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Spot:
-    """One plant in one lane: the changed subject, and what answers for it."""
+    """One plant in one lane: the changed subject, and what answers for it.
+
+    ``near`` is the same subject natively, where the lane is an emulated one of the host's architecture and the plant
+    shows in the native lane too.
+    """
 
     plant: Plant
     lane: Lane
@@ -34,6 +38,7 @@ class Spot:
     manifest: Manifest
     implementation: Implementation
     registry: Registry
+    near: Station | None = None
 
     @property
     def cell(self) -> str:
@@ -46,22 +51,30 @@ def lanes_of_plants(
 ) -> list[tuple[Lane, list[Plant]]]:
     """The lanes of this host (or of ``lanes``) with the plants that are tried in each; lanes without any are left out.
 
-    Lanes of one architecture share their program, so that each has all plants of its architecture.
+    Lanes that are built alike share their program, so that each has all plants that are tried in one of them.
     """
     chosen = list(lanes_for_host(registry) if lanes is None else lanes)
     placed = {lane.name: [item for item in plants if lane in plant_lanes(registry, item, chosen)] for lane in chosen}
     return [(lane, placed[lane.name]) for lane in chosen if placed[lane.name]]
 
 
+def unplaced(registry: Registry, plants: Iterable[Plant]) -> tuple[str, ...]:
+    """The plants that no lane of this host takes, as text: each with the lanes in which it shows."""
+    here = lanes_for_host(registry)
+    return tuple(
+        f"{plant.name} ({', '.join(lane.name for lane in plant_lanes(registry, plant, registry.lanes))})"
+        for plant in plants
+        if not plant_lanes(registry, plant, here)
+    )
+
+
 def build_plants(
     registry: Registry, plants: Sequence[Plant], lanes: Sequence[Lane], progress: Progress | None = None
 ) -> dict[str, Path]:
     """Build the extra programs; maps the name of a lane to its program."""
-    fitting = {
-        lane.name: [item for item in plants if implementation_named(registry, item.driver).isa in ("any", lane.arch)]
-        for lane in lanes
-    }
-    built = build_planted(registry, [(lane, fitting[lane.name]) for lane in lanes], progress=progress)
+    builds = {plant.name: {lane.build for lane in plant_lanes(registry, plant, registry.lanes)} for plant in plants}
+    fitting = [(lane, [plant for plant in plants if lane.build in builds[plant.name]]) for lane in lanes]
+    built = build_planted(registry, fitting, progress=progress)
     return dict(zip((lane.name for lane in lanes), built, strict=True))
 
 
@@ -108,13 +121,17 @@ def _spot(
     generic = next(i for i in registry.implementations if i.cipher == item.cipher and i.is_generic)
     mode = plant.algorithm.mode
     symbol, mode_name = (item.symbol, plant.name) if plant.in_mode else (plant.symbol, mode)
+    changed = Station((), symbol, mode_name, item.cipher)
+    is_near = lane.runner == "qemu" and lane.build == judge_lane.build
+    is_near = is_near and judge_lane in plant_lanes(registry, plant, [judge_lane])
     return Spot(
         plant=plant,
         lane=lane,
-        subject=stations.of_program(programs[lane.name], lane, Station((), symbol, mode_name, item.cipher)),
+        subject=stations.of_program(programs[lane.name], lane, changed),
         oracle=stations.of(generic, judge_lane, mode),
         blocks=stations.of(generic, judge_lane, "ecb"),
         manifest=manifest_of(registry, plant.algorithm, seed),
         implementation=item,
         registry=registry,
+        near=stations.of_program(programs[lane.name], judge_lane, changed) if is_near else None,
     )

@@ -12,11 +12,12 @@ from crosslane.corpora import VectorFile
 from crosslane.model import Cell, Registry
 from crosslane.plan import AlgorithmPlan, CellPlan, asked_paths
 from crosslane.planted.spots import Spot
+from crosslane.plants import Plant
 from crosslane.records import CellResult
 from crosslane.registry import mode_named
 from crosslane.vectors import all_vectors
 
-__all__ = ["own_vectors", "red_checks", "run_whole"]
+__all__ = ["caught_by", "own_vectors", "red_checks", "run_whole"]
 
 
 @lru_cache(maxsize=4)
@@ -61,3 +62,8 @@ def run_whole(spot: Spot, count: int) -> CellResult:
 def red_checks(checks: Sequence[Check], cell: CellResult) -> tuple[str, ...]:
     """The checks that a cell fails."""
     return tuple(check.name for check in checks if check.judge(cell).passed is False)
+
+
+def caught_by(plant: Plant, red: Sequence[str]) -> bool:
+    """Whether a plant shows in the checks that are red: its own, and of a control any departure."""
+    return plant.check in red or (plant.control and "agreement" in red)

@@ -3,6 +3,7 @@
  * Serpent in portable C, one block at a time: serpent_block.h says how.
  */
 #include "serpent_block.h"
+#include "subject_wipe.h"
 
 static int serpent_setkey(void *ctx, const uint8_t *key, size_t key_len, uint32_t policy)
 {
@@ -30,15 +31,21 @@ static void serpent_decrypt_blocks(const void *ctx, uint8_t *dst, const uint8_t 
     }
 }
 
+SUBJECT_WIPE(wipe_block, SERPENT_BLOCK_FRAME)
+SUBJECT_WIPE(wipe_keys, SERPENT_KEY_FRAME)
+SUBJECT_WIPED_SETKEY(wiped_setkey, serpent_setkey, wipe_keys)
+SUBJECT_WIPED_BLOCKS(wiped_encrypt_blocks, serpent_encrypt_blocks, wipe_block)
+SUBJECT_WIPED_BLOCKS(wiped_decrypt_blocks, serpent_decrypt_blocks, wipe_block)
+
 static const struct subject_leaf leaf = {
     .contract = SUBJECT_CONTRACT,
     .block_len = 16,
     .ways = 1,
     .ctx_len = sizeof(struct serpent_keys),
     .ctx_align = sizeof(uint32_t),
-    .setkey = serpent_setkey,
-    .encrypt_blocks = serpent_encrypt_blocks,
-    .decrypt_blocks = serpent_decrypt_blocks,
+    .setkey = wiped_setkey,
+    .encrypt_blocks = wiped_encrypt_blocks,
+    .decrypt_blocks = wiped_decrypt_blocks,
 };
 
 const struct subject_leaf *serpent_generic(uint64_t features);

@@ -6,6 +6,7 @@
 
 #include "serpent_bitslice.h"
 #include "serpent_modes.h"
+#include "serpent_wiped.h"
 
 static const struct subject_leaf leaf = {
     .contract = SUBJECT_CONTRACT,
@@ -13,17 +14,17 @@ static const struct subject_leaf leaf = {
     .ways = WAYS,
     .ctx_len = sizeof(struct serpent_ctx),
     .ctx_align = _Alignof(struct serpent_ctx),
-    .setkey = setkey,
-    .encrypt_blocks = encrypt_blocks,
-    .decrypt_blocks = decrypt_blocks,
-    .ecb = {ecb_encrypt, ecb_decrypt},
-    .cbc = {NULL, cbc_decrypt}, /* encryption is one block at a time, fused or not */
-    .cfb = {NULL, cfb_decrypt},
-    .ctr = {ctr_crypt, ctr_crypt},
-    .xts_encrypt = xts_encrypt,
-    .xts_decrypt = xts_decrypt,
-    .lrw_encrypt = lrw_encrypt,
-    .lrw_decrypt = lrw_decrypt,
+    .setkey = wiped_setkey,
+    .encrypt_blocks = wiped_encrypt_blocks,
+    .decrypt_blocks = wiped_decrypt_blocks,
+    .ecb = {wiped_ecb_encrypt, wiped_ecb_decrypt},
+    .cbc = {NULL, wiped_cbc_decrypt}, /* encryption is one block at a time, fused or not */
+    .cfb = {NULL, wiped_cfb_decrypt},
+    .ctr = {wiped_ctr_crypt, wiped_ctr_crypt},
+    .xts_encrypt = wiped_xts_encrypt,
+    .xts_decrypt = wiped_xts_decrypt,
+    .lrw_encrypt = wiped_lrw_encrypt,
+    .lrw_decrypt = wiped_lrw_decrypt,
 };
 
 const struct subject_leaf *serpent_x86_64_sse2_8way(uint64_t features);

@@ -4,16 +4,17 @@
  *
  * Four blocks make a group: register j holds word j of each. AESENCLAST with a zero key gives AES's S-box, which two
  * affine maps turn into SM4's (derive_affine.py proves it), and moves the bytes as ShiftRows does; the shuffles that
- * rotate words for the linear transformation move them back on the way. No table is addressed by data.
+ * rotate words for the linear transformation move them back on the way. So no table is addressed by data, but in one
+ * place.
  *
- * A round waits for one long chain of instructions, so two groups go side by side where there are eight blocks. One
- * to three blocks go as a group whose other blocks are zero.
+ * A round waits for one long chain of instructions, so two groups go side by side where there are eight blocks. Two or
+ * three blocks go as a group whose other blocks are zero. A block alone, which would pay for four, goes through the
+ * tables of sm4_block.h.
  */
 #include <immintrin.h>
 
-#include "subject.h"
+#include "sm4_block.h"
 
-#define ROUNDS 32
 #define GROUP 4
 #define WAYS 8
 #define BLOCK_LEN 16u
@@ -50,14 +51,6 @@ static const uint8_t unshift_rotl8[16] = {UNSHIFT_ALL(1)};
 static const uint8_t unshift_rotl16[16] = {UNSHIFT_ALL(2)};
 static const uint8_t unshift_rotl24[16] = {UNSHIFT_ALL(3)};
 static const uint8_t swap_words[16] = {3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12};
-
-/* Section 7.3: byte j of CK[i] is (4i + j) * 7 mod 256, j = 0 the most significant. */
-#define CK_BYTE(i, j) ((((4u * (i) + (j)) * 7u) & 0xffu) << (24u - 8u * (j)))
-#define CK(i) (CK_BYTE(i, 0u) | CK_BYTE(i, 1u) | CK_BYTE(i, 2u) | CK_BYTE(i, 3u))
-#define CK8(i) CK(i), CK(i + 1u), CK(i + 2u), CK(i + 3u), CK(i + 4u), CK(i + 5u), CK(i + 6u), CK(i + 7u)
-
-static const uint32_t fk[4] = {0xa3b1bac6u, 0x56aa3350u, 0x677d9197u, 0xb27022dcu};
-static const uint32_t ck[ROUNDS] = {CK8(0u), CK8(8u), CK8(16u), CK8(24u)};
 
 static inline __m128i load(const uint8_t *p)
 {
@@ -222,7 +215,7 @@ static void crypt_two_groups(const uint32_t *rk, struct group g[2])
     g[1].word[3] = y3;
 }
 
-/* How many of the whole blocks that are left go next: 8, 4, or the last 1 to 3. */
+/* How many of the two or more whole blocks that are left go next: 8, 4, or the last 2 or 3. */
 static inline size_t next_width(size_t num_blocks)
 {
     return num_blocks >= WAYS ? WAYS : num_blocks >= GROUP ? GROUP : num_blocks;
@@ -266,9 +259,15 @@ static inline void crypt_some(const uint32_t *rk, __m128i *out, const __m128i *i
     }
 }
 
+static inline void crypt_one(const uint32_t *rk, uint8_t *dst, const uint8_t *src)
+{
+    SUBJECT_PATH("block");
+    crypt_block(rk, dst, src);
+}
+
 static void crypt_blocks(const uint32_t *rk, uint8_t *dst, const uint8_t *src, size_t num_blocks)
 {
-    while (num_blocks > 0) {
+    while (num_blocks > 1) {
         size_t n = next_width(num_blocks);
         __m128i blocks[WAYS];
         size_t i;
@@ -280,6 +279,9 @@ static void crypt_blocks(const uint32_t *rk, uint8_t *dst, const uint8_t *src, s
         dst += BLOCK_LEN * n;
         src += BLOCK_LEN * n;
         num_blocks -= n;
+    }
+    if (num_blocks > 0) {
+        crypt_one(rk, dst, src);
     }
 }
 
@@ -319,7 +321,7 @@ static void cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_
         return;
     }
     chain = load(iv);
-    while (num_blocks > 0) {
+    while (num_blocks > 1) {
         size_t n = next_width(num_blocks);
         __m128i in[WAYS], out[WAYS];
         size_t i;
@@ -332,6 +334,13 @@ static void cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_
         dst += BLOCK_LEN * n;
         src += BLOCK_LEN * n;
         num_blocks -= n;
+    }
+    if (num_blocks > 0) {
+        uint8_t block[BLOCK_LEN];
+        __m128i in = load(src);
+        crypt_one(c->decrypt_keys, block, src);
+        store(dst, _mm_xor_si128(load(block), chain));
+        chain = in;
     }
     store(iv, chain);
 }
@@ -368,10 +377,8 @@ static inline void group_from_counter(struct group *g, struct counter c)
     }
 }
 
-/* Fewer than four whole blocks, and perhaps a part of one more. */
-static void ctr_tail(const uint32_t *rk, uint8_t *dst, const uint8_t *src, size_t len, struct counter counter)
+static void keystream_group(const uint32_t *rk, uint8_t keystream[GROUP * BLOCK_LEN], struct counter counter)
 {
-    uint8_t keystream[GROUP * BLOCK_LEN];
     __m128i blocks[GROUP];
     struct group g;
     size_t i;
@@ -382,6 +389,20 @@ static void ctr_tail(const uint32_t *rk, uint8_t *dst, const uint8_t *src, size_
     group_to_blocks(blocks, &g);
     for (i = 0; i < GROUP; i++) {
         store(keystream + BLOCK_LEN * i, blocks[i]);
+    }
+}
+
+/* Fewer than four whole blocks, and perhaps a part of one more. */
+static void ctr_tail(const uint32_t *rk, uint8_t *dst, const uint8_t *src, size_t len, struct counter counter)
+{
+    uint8_t keystream[GROUP * BLOCK_LEN];
+
+    if (len > BLOCK_LEN) {
+        keystream_group(rk, keystream, counter);
+    } else {
+        store_be64(keystream, counter.high);
+        store_be64(keystream + 8, counter.low);
+        crypt_one(rk, keystream, keystream);
     }
     xor_bytes(dst, src, keystream, len);
 }

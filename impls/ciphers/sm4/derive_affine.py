@@ -12,8 +12,16 @@ With an isomorphism ``phi`` from the second field to the first, ``S_sm4 = post .
 of two look-ups of 16 entries, one for each nibble: what PSHUFB does for 16 bytes at once. The constant of a map is
 in the table of its low nibble.
 
-Run as a script: prints the four tables of ``sm4_x86_64_aesni_avx.c``, after all 256 values were checked against the
-S-box that the standard prints. Exit status 0, or 1 with one sentence if a value is wrong.
+Where many rounds follow each other, the state can stay on the other side of ``into(x) = phi(A * x)``, the linear part
+of ``pre``: its constant goes into the round keys, and the look-ups behind AES's S-box bring the linear transformation
+with them. In ``L(B) = B ^ (B <<< 2) ^ (B <<< 10) ^ (B <<< 18) ^ (B <<< 24)`` byte m, 0 the most significant, is
+``F(B[m]) + G(B[m+1]) + G(B[m+2]) + (F + G)(B[m+3])``: ``G`` rotates a byte by two bits to the left, and ``F`` adds to a
+byte what is left of it when it is shifted so. So a round looks up ``first = into . F . post`` and
+``second = into . G . post``, and ``from`` undoes ``into`` at the end.
+
+Run as a script: prints the tables of ``sm4_x86_64_aesni_avx.c`` and ``sm4_avx2.h``, after all 256 values were checked
+against the S-box that the standard prints and, for the latter, through L in each place of a word. Exit status 0, or 1
+with one sentence if a value is wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +31,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import xor
 
-__all__ = ["derive", "main", "nibble_tables"]
+__all__ = ["derive", "derive_round", "main", "nibble_tables"]
 
 AES_MODULUS = 0x11B
 AES_CONSTANT = 0x63
@@ -116,6 +124,15 @@ def derive() -> tuple[Table, Table]:
     return pre, post
 
 
+def derive_round() -> tuple[Table, Table, Table, Table]:
+    """The maps ``into``, ``first``, ``second`` and ``from`` as tables of 256 values."""
+    pre, post = derive()
+    into = tuple(v ^ pre[0] for v in pre)
+    first = tuple(into[v ^ v << 2 & 0xFF] for v in post)
+    second = tuple(into[(v << 2 | v >> 6) & 0xFF] for v in post)
+    return into, first, second, _invert(into)
+
+
 def nibble_tables(affine: Sequence[int]) -> tuple[Table, Table]:
     """Split an affine map (256 values) into ``lo`` and ``hi``: ``affine[x] = lo[x & 15] ^ hi[x >> 4]``."""
     lo = tuple(affine[n] for n in range(16))
@@ -133,6 +150,31 @@ def _first_wrong(pre: tuple[Table, Table], post: tuple[Table, Table]) -> int | N
     return None
 
 
+def _transform(word: Sequence[int]) -> bytes:
+    """T = L(S(.)), section 6.2: four bytes, the first the most significant."""
+    b = int.from_bytes(bytes(SM4_SBOX[x] for x in word), "big")
+    return _add((b << n | b >> (32 - n)) & 0xFFFFFFFF for n in (0, 2, 10, 18, 24)).to_bytes(4, "big")
+
+
+def _transform_mapped(word: Sequence[int], maps: Sequence[Table], constant: int) -> bytes:
+    """The same through AES's S-box and the maps."""
+    into, first, second, out_of = maps
+    b = [_aes_linear(_inverse(into[x] ^ constant, AES_MODULUS)) ^ AES_CONSTANT for x in word]
+    u, v = [first[x] for x in b], [second[x] for x in b]
+    return bytes(out_of[u[m] ^ v[(m + 1) % 4] ^ v[(m + 2) % 4] ^ u[(m + 3) % 4] ^ v[(m + 3) % 4]] for m in range(4))
+
+
+def _first_wrong_word(maps: Sequence[Table], constant: int) -> int | None:
+    """The first byte with which a word has a wrong transform, in whichever place it stands."""
+    for x in range(256):
+        for place in range(4):
+            word = [(x * 7 + place) & 0xFF] * 4
+            word[place] = x
+            if _transform_mapped(word, maps, constant) != _transform(word):
+                return x
+    return None
+
+
 def _as_c(name: str, table: Table) -> str:
     rows = [", ".join(f"0x{v:02x}" for v in table[i : i + 8]) for i in (0, 8)]
     return f"static const uint8_t {name}[16] = {{{rows[0]},\n{' ' * (len(name) + 28)}{rows[1]}}};"
@@ -141,12 +183,19 @@ def _as_c(name: str, table: Table) -> str:
 def main() -> int:
     """Print the tables; the exit status."""
     pre, post = (nibble_tables(table) for table in derive())
+    maps, constant = derive_round(), pre[0][0]
     wrong = _first_wrong(pre, post)
+    if wrong is None:
+        wrong = _first_wrong_word(maps, constant)
     if wrong is not None:
         print(f"derive_affine.py: the tables give a wrong S-box at 0x{wrong:02x}; nothing was printed", file=sys.stderr)
         return 1
     for name, table in zip(("pre_lo", "pre_hi", "post_lo", "post_hi"), (*pre, *post), strict=True):
         print(_as_c(name, table))
+    print(f"#define INTO_CONSTANT 0x{constant:02x}")
+    for name, table in zip(("into", "first", "second", "from"), maps, strict=True):
+        for half, nibbles in zip(("lo", "hi"), nibble_tables(table), strict=True):
+            print(_as_c(f"{name}_{half}", nibbles))
     return 0
 
 
