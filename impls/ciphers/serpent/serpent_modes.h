@@ -301,10 +301,11 @@ static inline void xts_advance(vec t[GROUP_VECS])
 static inline void xts_blocks(const struct serpent_ctx *c, uint8_t *dst, const uint8_t *src, size_t num_blocks,
                               uint8_t tweak[BLOCK_LEN], int decrypting)
 {
-    uint8_t tweaks[WIDE_LEN];
+    const size_t needed = num_blocks < WAYS ? num_blocks + 1 : WAYS;
+    uint8_t tweaks[WIDE_LEN] = {0};
     vec t[WIDE_VECS];
 
-    for (unsigned i = 0; i < WAYS; i++) {
+    for (size_t i = 0; i < needed; i++) {
         memcpy(tweaks + i * BLOCK_LEN, tweak, BLOCK_LEN);
         xts_double(tweak);
     }
@@ -469,13 +470,14 @@ static inline void lrw_next_base(const struct lrw *lrw, struct lrw_tweaks *t)
     t->high = (t->high + (t->low == 0)) & (UINT64_MAX >> LRW_SHIFT);
 }
 
-static inline void lrw_start(const struct lrw *lrw, struct lrw_tweaks *t)
+/* For num_blocks blocks; the tweaks behind them are none. */
+static inline void lrw_start(const struct lrw *lrw, struct lrw_tweaks *t, size_t num_blocks)
 {
-    uint8_t blocks[WIDE_LEN], over[WIDE_LEN];
+    uint8_t blocks[WIDE_LEN] = {0}, over[WIDE_LEN] = {0};
     unsigned rest = (unsigned)lrw->low & (WAYS - 1);
     vec words[WIDE_VECS];
 
-    for (unsigned i = 0; i < WAYS; i++) {
+    for (unsigned i = 0; i < WAYS && i < num_blocks; i++) {
         element_store(blocks + i * BLOCK_LEN, lrw->multiple[(rest + i) % WAYS]);
         memset(over + i * BLOCK_LEN, rest + i < WAYS ? 0x00 : 0xff, BLOCK_LEN);
     }
@@ -518,7 +520,7 @@ static inline void lrw_crypt(const struct serpent_ctx *c, const uint8_t *key2, u
         size_t left = num_blocks;
         struct lrw_tweaks t;
         vec v[WIDE_VECS];
-        lrw_start(&lrw, &t);
+        lrw_start(&lrw, &t, num_blocks);
         for (; left >= WAYS; left -= WAYS) {
             lrw_words(v, &t);
             masked_step(c, dst, src, v, WAYS, decrypting);
