@@ -27,12 +27,12 @@ from crosslane.planted.wholes import caught_by, red_checks, run_whole
 from crosslane.plants import WHOLE, case_file
 from crosslane.records import Proof
 
-__all__ = ["prove", "same_kind", "symptom_name"]
+__all__ = ["WHOLE_COMPARISONS", "prove", "same_kind", "symptom_name"]
 
 CONTROL_SESSIONS = 64
 """Sessions of the first batch that a control answers in a proof; a campaign gives it all."""
 WHOLE_COMPARISONS = 2048
-"""Comparisons of a cell whose judgement is the proof."""
+"""Comparisons of a cell whose judgement is the proof, of random seeds too."""
 
 
 def symptom_name(departure: Departure) -> str:

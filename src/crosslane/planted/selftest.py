@@ -19,7 +19,7 @@ from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_depart
 from crosslane.findings.judge import Judge
 from crosslane.findings.shrink import ends_process
 from crosslane.plan import Counts
-from crosslane.planted.prove import same_kind, symptom_name
+from crosslane.planted.prove import WHOLE_COMPARISONS, same_kind, symptom_name
 from crosslane.planted.spots import Spot
 from crosslane.planted.wholes import caught_by, red_checks, run_whole
 from crosslane.plants import WHOLE
@@ -129,7 +129,7 @@ def try_whole(spot: Spot, count: int) -> Tried:
 def try_spot(spot: Spot, count: int, *, shrink_all: bool = False) -> Tried:
     """Run up to ``count`` comparisons of one plant; the first that departs, of the symptom it must show, is shrunk."""
     if spot.plant.symptom == WHOLE:
-        return try_whole(spot, count)
+        return try_whole(spot, min(count, WHOLE_COMPARISONS))
     begun = time.monotonic()
     raws: list[Raw] = []
     faults: list[Fault] = []
