@@ -12,7 +12,7 @@ from crosslane.chains import Chain, chains_of, run_chain
 from crosslane.client import SharedMemory
 from crosslane.compare import compare
 from crosslane.desk import Desk, Notify, confirm_departure, start_desk
-from crosslane.directed import DirectedBatch, Known, select_directed, vector_batch, within
+from crosslane.directed import DirectedBatch, Known, select_directed, spread, vector_batch, within
 from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor
 from crosslane.manifest import CaseId, Manifest
@@ -22,13 +22,20 @@ from crosslane.records import Finding
 from crosslane.refcheck import OracleVerdict, Sample, judge_by_oracle, judge_samples, load_reference
 from crosslane.wire import Batch, Results, Status, Watch
 
-__all__ = ["judge_in_python", "run_chains", "run_vectors"]
+__all__ = ["MOST_ELSEWHERE", "judge_in_python", "run_chains", "run_vectors"]
+
+
+MOST_ELSEWHERE = 1024
+"""Cases made of vectors that run where the full grids do not: with hundreds of thousands an emulator takes minutes."""
 
 
 def run_vectors(
     plan: AlgorithmPlan, desks: list[Desk], oracle: Executor, memory: SharedMemory, notify: Notify
 ) -> list[str]:
-    """All vectors everywhere, those of very many iterations only where the full grids run; returns notes on these."""
+    """All vectors where the full grids run, elsewhere so many of them, and none of very many iterations.
+
+    Returns notes on what did not run.
+    """
     notes = []
     for long in (False, True):
         directed = _possible(
@@ -36,18 +43,37 @@ def run_vectors(
         )
         if not len(directed.batch):
             continue
-        wire.encode_batch_into(directed.batch, memory.view)
         chosen = [desk for desk in desks if desk.alive and (desk.plan.full or not long)]
-        started = [desk for desk in chosen if start_desk(desk, directed.batch)]
-        for desk in started:
-            try:
-                _judge_vectors(desk, directed, desk.executor.finish())
-                notify(len(directed.batch))
-            except HarnessFault as fault:
-                desk.fail(fault)
+        part = spread(directed, MOST_ELSEWHERE)
+        if len(part.batch) == len(directed.batch):
+            _run_vectors(directed, chosen, memory, notify)
+        else:
+            _run_vectors(directed, [desk for desk in chosen if desk.plan.full], memory, notify)
+            elsewhere = [desk for desk in chosen if not desk.plan.full]
+            _run_vectors(part, elsewhere, memory, notify)
+            notes += _fewer(len(part.batch), len(directed.batch), elsewhere)
         names = {name.rpartition(":")[0] for name in directed.names}
         notes += _left_out(sorted(names), desks, chosen) if long else []
     return notes
+
+
+def _run_vectors(directed: DirectedBatch, desks: Sequence[Desk], memory: SharedMemory, notify: Notify) -> None:
+    if not desks:
+        return
+    wire.encode_batch_into(directed.batch, memory.view)
+    started = [desk for desk in desks if start_desk(desk, directed.batch)]
+    for desk in started:
+        try:
+            _judge_vectors(desk, directed, desk.executor.finish())
+            notify(len(directed.batch))
+        except HarnessFault as fault:
+            desk.fail(fault)
+
+
+def _fewer(some: int, of: int, desks: Sequence[Desk]) -> list[str]:
+    """Says in which lanes not all vectors run, or nothing where they run in all."""
+    lanes = ", ".join(sorted({desk.plan.cell.lane for desk in desks}))
+    return [f"of {of:,} cases made of vectors, {some:,} spread evenly over them run in {lanes}"] if lanes else []
 
 
 def _possible(directed: DirectedBatch, plan: AlgorithmPlan, oracle: Executor, memory: SharedMemory) -> DirectedBatch:
