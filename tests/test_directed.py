@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crosslane import known
 from crosslane.compare import compare
+from crosslane.conduct import conduct
 from crosslane.corpora import MonteCarlo, MonteCarloRound, Vector, VectorFile, VectorGroup, load_vectors
 from crosslane.data import data_root
-from crosslane.directed import DirectedBatch, select_directed, vector_batch
+from crosslane.directed import DirectedBatch, select_directed, spread, vector_batch
 from crosslane.generate import output_lens
 from crosslane.manifest import Manifest
+from crosslane.plan import Counts, Selection, make_plans
+from crosslane.registry import load_registry
+from crosslane.vectors import all_vectors
 from crosslane.wire import Edge, Flag, OpKind, Status, batch_len, decode_batch, encode_batch_into
 
 BatchOf = Callable[..., DirectedBatch]
@@ -183,6 +189,43 @@ def test_some_cases_are_taken_out_with_names_and_answers(batch_of: BatchOf) -> N
     every = list(told(directed))
     assert list(told(some)) == [every[6], every[1]]
     assert compare(some.batch, some.expected, some.expected.copy()).num_departed == 0
+
+
+def test_of_very_many_some_are_spread_over_all_sources(batch_of: BatchOf) -> None:
+    many = [vector(id=str(number), plaintext=number.to_bytes(5, "big")) for number in range(700)]
+    few = [vector(id=str(number)) for number in range(20)]
+    directed = batch_of([file_of(*many), file_of(*few, source="book"), file_of(vector(), source="note")])
+    assert len(directed.batch) == 4 * 721
+    some = spread(directed, 288)
+    by_name = {case[0]: case for case in told(directed)}
+    kept = list(told(some))
+    assert [case[0] for case in kept] == [name for name in directed.names if name in set(some.names)]
+    assert all(case == by_name[case[0]] for case in kept)
+    sources = [name.split(":")[0] for name in some.names]
+    assert [sources.count(name) for name in ("paper", "book", "note")] == [4 * 69, 4 * 8, 4]
+    numbers = [int(name.split(":")[1]) for name in some.names if name.startswith("paper:")][::4]
+    assert numbers[0] == 0
+    assert numbers[-1] > 680
+    assert {10, 11} == {after - before for before, after in itertools.pairwise(numbers)}
+    assert compare(some.batch, some.expected, some.expected.copy()).num_departed == 0
+    assert spread(directed, len(directed.batch)) is directed
+
+
+def test_all_vectors_run_where_the_full_grids_do_and_some_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = load_registry(data_root())
+    vectors, _ = all_vectors(registry, imported=False)
+    selection = Selection(("ecb(des3_ede)/des3_ede-generic",), ("x86_64_native", "x86_64_qemu_max"))
+    (plan,) = make_plans(registry, selection, counts=Counts(0, 0, 0, 0), vectors=vectors).algorithms
+    monkeypatch.setattr(known, "MOST_ELSEWHERE", 1 << 20)
+    every = conduct(plan)
+    count = every.cells[0].num_vectors
+    assert (every.cells[1].num_vectors, every.notes) == (count, ())
+    monkeypatch.setattr(known, "MOST_ELSEWHERE", 100)
+    some = conduct(plan)
+    few = some.cells[1].num_vectors
+    assert some.cells[0].num_vectors == count
+    assert 50 < few < 200 < count
+    assert some.notes == (f"of {count:,} cases made of vectors, {few} spread evenly over them run in x86_64_qemu_max",)
 
 
 AEAD: dict[str, Any] = {"iv": b"N" * 12, "aad": b"head", "tag": b"T" * 8}

@@ -87,8 +87,11 @@ class SharedMemory:
         self.view = memoryview(self._map)
 
     def close(self) -> None:
-        """Release the descriptor; the mapping goes when the last view of it does."""
+        """Release the descriptor, once; the mapping goes when the last view of it does."""
+        if self.fd < 0:
+            return
         os.close(self.fd)
+        self.fd = -1
         with contextlib.suppress(BufferError):  # arrays that look into the memory keep it alive
             self.view.release()
             self._map.close()
@@ -204,11 +207,15 @@ class Shim:
         self._send(messages.encode_bulk(request))
         return messages.decode_compared(self._receive(Kind.COMPARED, STALL_TIMEOUT_S))
 
-    def close(self) -> None:
-        """End the process in an orderly way."""
+    def hang_up(self) -> None:
+        """Order the process to leave."""
         with contextlib.suppress(OSError):
             if self._process.stdin is not None:
                 self._process.stdin.close()
+
+    def close(self) -> None:
+        """End the process in an orderly way."""
+        self.hang_up()
         try:
             self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:

@@ -7,6 +7,7 @@ import resource
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -18,15 +19,14 @@ from crosslane.coverage import coverage, merged
 from crosslane.desk import Desk, Notify, confirm_departure, open_desk, result_of
 from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor
-from crosslane.known import judge_in_python, run_chains, run_vectors
+from crosslane.known import Published, judge_in_python, read_vectors, run_chains, run_vectors, vector_notes
 from crosslane.large import run_large
-from crosslane.manifest import CaseId, Manifest
+from crosslane.manifest import CaseId
 from crosslane.plan import AlgorithmPlan
 from crosslane.promises import kept
 from crosslane.records import AlgorithmResult
 from crosslane.refcheck import Sample, take_samples
 from crosslane.seal import finished_batch
-from crosslane.solve import Ask
 from crosslane.trials import TrialBatch, run_threads, trial_batch
 from crosslane.wire import Batch, Results, Watch
 
@@ -34,6 +34,8 @@ __all__ = ["Notify", "conduct", "conduct_seeds"]
 
 _COVERAGE_BATCHES = 4
 """The coverage of the first batches stands for all: it is counted to see that nothing is missing."""
+_GROUP = 12
+"""Cells of few comparisons whose processes live side by side: an emulator takes 10 MiB and more."""
 
 
 def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmResult:
@@ -43,24 +45,55 @@ def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmRe
 
 @dataclass
 class _Run:
-    """One plan of several that differ in their seeds: its desks, and what is left to be asked when its batches ran."""
+    """One plan of several that differ in their seeds: its desks by the number of their cell, and what is left to ask.
+
+    ``first`` is batch 0, kept where several groups of cells begin with it; ``seen`` is what was counted in batches.
+    """
 
     plan: AlgorithmPlan
-    desks: list[Desk] = field(default_factory=list)
+    desks: dict[int, Desk] = field(default_factory=dict)
     samples: list[Sample] = field(default_factory=list)
     trial: TrialBatch | None = None
+    first: Batch | None = None
+    seen: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
 
-    def take_desks(self, opened: list[Desk]) -> None:
-        """Go on from what was learned before any seed mattered."""
-        self.desks = [desk.for_seed(cell, self.plan.quorum) for desk, cell in zip(opened, self.plan.cells, strict=True)]
+    def take_desks(self, group: Sequence[int], opened: Sequence[Desk]) -> list[Desk]:
+        """Go on from what was learned of a group of cells before any seed mattered."""
+        for index in group:
+            self.desks[index] = opened[index].for_seed(self.plan.cells[index], self.plan.quorum)
+        return [self.desks[index] for index in group]
 
-    def fail(self, opened: list[Desk], fault: HarnessFault) -> None:
+    def fail(self, opened: Sequence[Desk], fault: HarnessFault) -> None:
         """The oracle failed: nothing that ran can be said to agree."""
-        if not self.desks:
-            self.take_desks(opened)
-        for desk in self.desks:
+        self.take_desks([index for index in range(len(opened)) if index not in self.desks], opened)
+        for desk in self.desks.values():
             if desk.state in ("ran", "not_run"):
                 desk.fail(HarnessFault(f"the oracle failed: {fault}"))
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """What all cells share: the algorithm's oracle, that of its block function, and the batches' memory."""
+
+    oracle: Executor
+    blocks: Executor
+    memory: SharedMemory
+    notify: Notify
+
+    def batch(self, run: _Run, number: int) -> Batch:
+        """A batch of a run, ready to be executed."""
+        if number == 0 and run.first is not None:
+            return run.first
+        batch = finished_batch(
+            run.plan.manifest, number, partial(self._ask, self.oracle), partial(self._ask, self.blocks)
+        )
+        run.trial = run.trial or trial_batch(batch, number)
+        return batch
+
+    def _ask(self, executor: Executor, batch: Batch) -> Results:
+        wire.encode_batch_into(batch, self.memory.view)
+        executor.start(batch, len(batch))
+        return executor.finish()
 
 
 def conduct_seeds(plans: Sequence[AlgorithmPlan], notify: Notify = lambda _: None) -> list[AlgorithmResult]:
@@ -72,52 +105,75 @@ def conduct_seeds(plans: Sequence[AlgorithmPlan], notify: Notify = lambda _: Non
     cpu_before = _cpu_s()
     memory = SharedMemory("crosslane-batch", CAPACITY, sealed=True)
     oracle, blocks = (Executor(station, memory, watch=Watch(0)) for station in (plans[0].oracle, plans[0].blocks))
-    desks = [Desk(cell, Executor(cell.station, memory), plans[0].quorum) for cell in plans[0].cells]
+    opened = [Desk(cell, Executor(cell.station, memory), plans[0].quorum) for cell in plans[0].cells]
     runs = [_Run(plan) for plan in plans]
     notes: list[str] = []
     try:
-        notes += _run_common(plans[0], desks, oracle, memory, notify)
+        published = read_vectors(plans[0], oracle, memory)
+        for group in _groups(plans):
+            _run_group(group, opened, runs, published, _Bench(oracle, blocks, memory, notify))
         for run in runs:
-            run.take_desks(desks)
-            _run_seed(run, (oracle, blocks), memory, notify)
-        for run in runs:
-            if run.trial is not None:
-                run_threads(run.desks, run.trial, run.plan.manifest.digest, memory)
-        for run in runs:
-            judge_in_python(run.plan, run.desks, run.samples)
+            judge_in_python(run.plan, _in_order(run), run.samples)
+        notes += vector_notes(plans[0], published, _in_order(runs[0]))
     except HarnessFault as fault:
         notes.append(f"the oracle failed: {fault}")
         for run in runs:
-            run.fail(desks, fault)
+            run.fail(opened, fault)
     finally:
-        for executor in (oracle, blocks, *(desk.executor for desk in desks)):
+        for executor in (oracle, blocks, *(desk.executor for desk in opened)):
             executor.release()
         memory.close()
     took, cpu = ((now - before) / len(plans) for now, before in ((time.monotonic(), begun), (_cpu_s(), cpu_before)))
     return [_result(run, tuple(notes), took, cpu) for run in runs]
 
 
-def _run_common(
-    plan: AlgorithmPlan, desks: list[Desk], oracle: Executor, memory: SharedMemory, notify: Notify
-) -> list[str]:
-    """What no seed decides; returns notes."""
+def _in_order(run: _Run) -> list[Desk]:
+    return [run.desks[index] for index in range(len(run.plan.cells))]
+
+
+def _groups(plans: Sequence[AlgorithmPlan]) -> list[list[int]]:
+    """The cells, by their numbers, whose processes live at the same time; those with the full grids are the last.
+
+    Several seeds have one group: none is worth opening every process again for each.
+    """
+    cells = plans[0].cells
+    if len(plans) > 1:
+        return [list(range(len(cells)))]
+    few, full = ([index for index, cell in enumerate(cells) if cell.full is where] for where in (False, True))
+    groups = [few[begin : begin + _GROUP] for begin in range(0, len(few), _GROUP)]
+    return [*groups, full] if full else groups
+
+
+def _run_group(
+    group: Sequence[int], opened: Sequence[Desk], runs: Sequence[_Run], published: Published, bench: _Bench
+) -> None:
+    """Run some cells with every seed, and end their processes."""
+    plan, desks = runs[0].plan, [opened[index] for index in group]
     for desk in desks:
         open_desk(desk, plan.manifest.block_len)
-    notes = run_vectors(plan, desks, oracle, memory, notify)
-    notes += run_chains(plan, desks, memory, notify)
+    run_vectors(published, desks, bench.memory, bench.notify)
+    run_chains(plan, desks, bench.memory, bench.notify)
     for desk in desks:
         desk.note_paths()
-    return notes
+    for run in runs:
+        _run_seed(run, run.take_desks(group, opened), bench, sampling=len(run.desks) == len(opened))
+    for run in runs:
+        if run.trial is not None:
+            run_threads([run.desks[index] for index in group], run.trial, run.plan.manifest.digest, bench.memory)
+    for desk in desks:
+        desk.executor.hang_up()
+    for desk in desks:
+        desk.executor.release()
 
 
-def _run_seed(run: _Run, oracles: tuple[Executor, Executor], memory: SharedMemory, notify: Notify) -> None:
-    """What leaves the processes as they were."""
-    for desk in run.desks:
+def _run_seed(run: _Run, desks: list[Desk], bench: _Bench, *, sampling: bool) -> None:
+    """What leaves the processes as they were. With ``sampling`` the references are to judge some of the answers."""
+    for desk in desks:
         desk.executor.begin_anew(desk.taken)
-    run.samples, run.trial = _run_batches(run.plan, run.desks, oracles, memory, notify)
-    run_large(run.plan, run.desks, oracles[0])
-    run_bulk(run.plan.manifest, run.desks)
-    for desk in run.desks:
+    _run_batches(run, desks, bench, sampling=sampling)
+    run_large(run.plan, desks, bench.oracle)
+    run_bulk(run.plan.manifest, desks)
+    for desk in desks:
         desk.note_paths()
 
 
@@ -127,7 +183,7 @@ def _result(run: _Run, notes: tuple[str, ...], took_s: float, cpu_s: float) -> A
         algorithm=str(run.plan.algorithm),
         manifest=run.plan.manifest.to_json(),
         digest=run.plan.manifest.digest,
-        cells=tuple(result_of(desk) for desk in run.desks),
+        cells=tuple(result_of(desk) for desk in _in_order(run)),
         took_s=took_s,
         cpu_s=cpu_s,
         notes=notes,
@@ -140,29 +196,15 @@ def _cpu_s() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def _run_batches(
-    plan: AlgorithmPlan, desks: list[Desk], oracles: tuple[Executor, Executor], memory: SharedMemory, notify: Notify
-) -> tuple[list[Sample], TrialBatch | None]:
-    """``oracles`` are the algorithm's and that of its block function."""
-    oracle, blocks = oracles
+def _run_batches(run: _Run, desks: list[Desk], bench: _Bench, *, sampling: bool) -> None:
+    plan, oracle = run.plan, bench.oracle
     per_case = plan.manifest.messages_per_session
     most = max((desk.plan.comparisons for desk in desks if desk.alive), default=0)
     done, number = 0, 0
-    samples: list[Sample] = []
-    trial: TrialBatch | None = None
-
-    def asking(executor: Executor) -> Ask:
-        def ask(batch: Batch) -> Results:
-            wire.encode_batch_into(batch, memory.view)
-            executor.start(batch, len(batch))
-            return executor.finish()
-
-        return ask
-
     while done < most:
-        batch = finished_batch(plan.manifest, number, asking(oracle), asking(blocks))
-        trial = trial or trial_batch(batch, number)
-        wire.encode_batch_into(batch, memory.view)
+        batch = bench.batch(run, number)
+        run.first = batch if number == 0 and not sampling else None
+        wire.encode_batch_into(batch, bench.memory.view)
         started = []
         count = min(len(batch), -(-(most - done) // per_case))
         oracle.start(batch, count)
@@ -176,24 +218,23 @@ def _run_batches(
                     desk.fail(fault)
         reference = oracle.finish()
         if number < _COVERAGE_BATCHES:
-            _note_coverage(plan.manifest, batch, started)
-        if not plan.bounded:
-            samples += take_samples(number, _prefix(batch, count), reference)
+            _note_coverage(run, number, batch, started)
+        if sampling and not plan.bounded:
+            run.samples += take_samples(number, _prefix(batch, count), reference)
         for desk, wanted in started:
-            _finish(plan, desk, _prefix(batch, wanted), reference, number, notify)
+            _finish(plan, desk, _prefix(batch, wanted), reference, number, bench.notify)
         done += count * per_case
         number += 1
-    return samples, trial
 
 
-def _note_coverage(manifest: Manifest, batch: Batch, started: list[tuple[Desk, int]]) -> None:
+def _note_coverage(run: _Run, number: int, batch: Batch, started: list[tuple[Desk, int]]) -> None:
     """Count what a batch exercises, once for all cells that run as much of it, until nothing is left at none."""
-    seen: dict[int, dict[str, int]] = {}
     for desk, wanted in started:
         if not desk.covered or not all(desk.covered.values()):
-            if wanted not in seen:
-                seen[wanted] = kept(manifest, coverage(manifest, _prefix(batch, wanted)))
-            desk.covered = merged(desk.covered, seen[wanted])
+            if (number, wanted) not in run.seen:
+                manifest = run.plan.manifest
+                run.seen[number, wanted] = kept(manifest, coverage(manifest, _prefix(batch, wanted)))
+            desk.covered = merged(desk.covered, run.seen[number, wanted])
 
 
 def _prefix(batch: Batch, count: int) -> Batch:

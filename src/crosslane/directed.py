@@ -14,11 +14,13 @@ from crosslane.generate import output_lens, select_cases
 from crosslane.manifest import POLICY_BITS, Manifest
 from crosslane.wire import CASE, CASE_RESULT, OP, Batch, Edge, Flag, OpKind, Results, Status, Verdict
 
-__all__ = ["DirectedBatch", "DirectedBuilder", "Known", "select_directed", "vector_batch", "within"]
+__all__ = ["DirectedBatch", "DirectedBuilder", "Known", "select_directed", "spread", "vector_batch", "within"]
 
 _MAX_ITERATIONS_BOTH_WAYS = 10_000
 _LONG_ITERATIONS = 100_000
 """From so many on a vector takes an emulator seconds."""
+
+_LEAST_OF_SOURCE = 8
 
 
 @dataclass(frozen=True)
@@ -105,9 +107,8 @@ class DirectedBuilder:
         """The batch and what it must give."""
         cases = np.zeros(len(self._cases), CASE)
         cases["policy"] = self._policy
-        for index, values in enumerate(self._cases):
-            for field, value in zip(("first_op", "num_ops", "decrypting", "tag_len"), values, strict=True):
-                cases[index][field] = value
+        for number, name in enumerate(("first_op", "num_ops", "decrypting", "tag_len")):
+            cases[name] = [values[number] for values in self._cases]
         ops = np.array(self._ops, OP) if self._ops else np.zeros(0, OP)
         blob = np.frombuffer(bytes(self._blob), np.uint8)
         batch = Batch(cases, ops, blob, len(self._out), np.ones(len(cases), np.int64))
@@ -201,6 +202,22 @@ def select_directed(directed: DirectedBatch, indexes: NDArray[np.int64]) -> Dire
     out = np.repeat(offsets - (np.cumsum(lens) - lens), lens) + np.arange(int(lens.sum()))
     answers = Results(expected.header, expected.cases[indexes], expected.statuses[ops], expected.out[out])
     return DirectedBatch(select_cases(batch, indexes), answers, tuple(directed.names[i] for i in indexes.tolist()))
+
+
+def spread(directed: DirectedBatch, most: int) -> DirectedBatch:
+    """Of more cases than ``most`` about so many: whole vectors, evenly from each source and at least a few of each."""
+    if len(directed.batch) <= most:
+        return directed
+    sources: dict[str, dict[str, list[int]]] = {}
+    for number, name in enumerate(directed.names):
+        source, vector = name.split(":")[:2]
+        sources.setdefault(source, {}).setdefault(vector, []).append(number)
+    chosen: list[int] = []
+    for vectors in sources.values():
+        count = max(len(vectors) * most // len(directed.batch), min(len(vectors), _LEAST_OF_SOURCE))
+        listed = list(vectors.values())
+        chosen += [number for i in range(count) for number in listed[i * len(listed) // count]]
+    return select_directed(directed, np.array(sorted(chosen)))
 
 
 def within(manifest: Manifest, known: Known) -> bool:

@@ -259,6 +259,11 @@ class Executor:
             self._shim.close()
             self._shim = None
 
+    def hang_up(self) -> None:
+        """Tell the living process to end, and do not wait for it: ``close`` does."""
+        if self._shim is not None:
+            self._shim.hang_up()
+
     def release(self) -> None:
         """End the process and give the memory back."""
         self.close()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from crosslane.chains import Chain, chains_of, run_chain
 from crosslane.client import SharedMemory
 from crosslane.compare import compare
 from crosslane.desk import Desk, Notify, confirm_departure, start_desk
-from crosslane.directed import DirectedBatch, Known, select_directed, vector_batch, within
+from crosslane.directed import DirectedBatch, Known, select_directed, spread, vector_batch, within
 from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor
 from crosslane.manifest import CaseId, Manifest
@@ -22,32 +23,83 @@ from crosslane.records import Finding
 from crosslane.refcheck import OracleVerdict, Sample, judge_by_oracle, judge_samples, load_reference
 from crosslane.wire import Batch, Results, Status, Watch
 
-__all__ = ["judge_in_python", "run_chains", "run_vectors"]
+__all__ = [
+    "MOST_ELSEWHERE",
+    "Published",
+    "judge_in_python",
+    "read_vectors",
+    "run_chains",
+    "run_vectors",
+    "vector_notes",
+]
 
 
-def run_vectors(
-    plan: AlgorithmPlan, desks: list[Desk], oracle: Executor, memory: SharedMemory, notify: Notify
-) -> list[str]:
-    """All vectors everywhere, those of very many iterations only where the full grids run; returns notes on these."""
-    notes = []
-    for long in (False, True):
-        directed = _possible(
-            vector_batch(plan.vectors, plan.manifest, bounded=plan.bounded, long=long), plan, oracle, memory
-        )
-        if not len(directed.batch):
-            continue
-        wire.encode_batch_into(directed.batch, memory.view)
-        chosen = [desk for desk in desks if desk.alive and (desk.plan.full or not long)]
-        started = [desk for desk in chosen if start_desk(desk, directed.batch)]
-        for desk in started:
-            try:
-                _judge_vectors(desk, directed, desk.executor.finish())
-                notify(len(directed.batch))
-            except HarnessFault as fault:
-                desk.fail(fault)
-        names = {name.rpartition(":")[0] for name in directed.names}
-        notes += _left_out(sorted(names), desks, chosen) if long else []
-    return notes
+MOST_ELSEWHERE = 1024
+"""Cases made of vectors that run where the full grids do not: with hundreds of thousands an emulator takes minutes."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """Cases made of an algorithm's vectors: all but those of very many iterations, some of these, and the very long."""
+
+    every: DirectedBatch
+    some: DirectedBatch
+    long: DirectedBatch
+
+
+def read_vectors(plan: AlgorithmPlan, oracle: Executor, memory: SharedMemory) -> Published:
+    """The cases of an algorithm's vectors."""
+    every, long = (
+        _possible(vector_batch(plan.vectors, plan.manifest, bounded=plan.bounded, long=item), plan, oracle, memory)
+        for item in (False, True)
+    )
+    return Published(every, spread(every, MOST_ELSEWHERE), long)
+
+
+def run_vectors(published: Published, desks: Sequence[Desk], memory: SharedMemory, notify: Notify) -> None:
+    """All vectors where the full grids run, elsewhere so many of them, and none of very many iterations."""
+    full, elsewhere = ([desk for desk in desks if desk.plan.full is where] for where in (True, False))
+    if published.some is published.every:
+        _run_vectors(published.every, desks, memory, notify)
+    else:
+        _run_vectors(published.every, full, memory, notify)
+        _run_vectors(published.some, elsewhere, memory, notify)
+    _run_vectors(published.long, full, memory, notify)
+
+
+def vector_notes(plan: AlgorithmPlan, published: Published, desks: Sequence[Desk]) -> list[str]:
+    """Says which vectors did not run in which lanes."""
+    ran = [desk for desk in desks if desk.state == "ran"]
+    long = sorted({name.rpartition(":")[0] for name in published.long.names})
+    chains = [chain.name for chain in chains_of(plan.vectors, str(plan.algorithm))]
+    return [
+        *_fewer(published, [desk for desk in ran if not desk.plan.full]),
+        *_left_out(long, [desk for desk in ran if not desk.plan.full]),
+        *_left_out(chains, [desk for desk in ran if not desk.plan.native]),
+    ]
+
+
+def _run_vectors(directed: DirectedBatch, desks: Sequence[Desk], memory: SharedMemory, notify: Notify) -> None:
+    alive = [desk for desk in desks if desk.alive]
+    if not alive or not len(directed.batch):
+        return
+    wire.encode_batch_into(directed.batch, memory.view)
+    started = [desk for desk in alive if start_desk(desk, directed.batch)]
+    for desk in started:
+        try:
+            _judge_vectors(desk, directed, desk.executor.finish())
+            notify(len(directed.batch))
+        except HarnessFault as fault:
+            desk.fail(fault)
+
+
+def _fewer(published: Published, desks: Sequence[Desk]) -> list[str]:
+    """Says in which lanes not all vectors run, or nothing where they run in all."""
+    lanes = ", ".join(sorted({desk.plan.cell.lane for desk in desks}))
+    if not lanes or published.some is published.every:
+        return []
+    every, some = len(published.every.batch), len(published.some.batch)
+    return [f"of {every:,} cases made of vectors, {some:,} spread evenly over them run in {lanes}"]
 
 
 def _possible(directed: DirectedBatch, plan: AlgorithmPlan, oracle: Executor, memory: SharedMemory) -> DirectedBatch:
@@ -62,10 +114,9 @@ def _possible(directed: DirectedBatch, plan: AlgorithmPlan, oracle: Executor, me
     return select_directed(directed, left)
 
 
-def _left_out(names: Sequence[str], desks: list[Desk], chosen: list[Desk]) -> list[str]:
+def _left_out(names: Sequence[str], desks: Sequence[Desk]) -> list[str]:
     """Says in which lanes vectors do not run, or nothing where they run in all."""
-    ran = {id(desk) for desk in chosen}
-    lanes = sorted({desk.plan.cell.lane for desk in desks if desk.state == "ran" and id(desk) not in ran})
+    lanes = sorted({desk.plan.cell.lane for desk in desks})
     if not lanes or not names:
         return []
     what = f"the vector {names[0]} takes" if len(names) == 1 else f"the vectors {', '.join(names)} take"
@@ -73,10 +124,9 @@ def _left_out(names: Sequence[str], desks: list[Desk], chosen: list[Desk]) -> li
     return [f"{what} too long beside all else and {verb} not run in {', '.join(lanes)}"]
 
 
-def run_chains(plan: AlgorithmPlan, desks: list[Desk], memory: SharedMemory, notify: Notify) -> list[str]:
+def run_chains(plan: AlgorithmPlan, desks: list[Desk], memory: SharedMemory, notify: Notify) -> None:
     """Chained vectors, natively: their millions of steps would take an emulator longer than all the rest of a run."""
-    chains = chains_of(plan.vectors, str(plan.algorithm))
-    for chain in chains:
+    for chain in chains_of(plan.vectors, str(plan.algorithm)):
         for desk in desks:
             if not desk.alive or not desk.plan.native or (plan.bounded and not _within(plan.manifest, chain)):
                 continue
@@ -92,8 +142,6 @@ def run_chains(plan: AlgorithmPlan, desks: list[Desk], memory: SharedMemory, not
                 desk.num_departed += 1
                 finding = Finding(f"{chain.name}:chain", "disagree", "output", "alone", 1, wrong)
                 desk.findings[(chain.name,)] = finding
-    native = [desk for desk in desks if desk.plan.native]
-    return _left_out([chain.name for chain in chains], desks, native)
 
 
 def _within(manifest: Manifest, chain: Chain) -> bool:

@@ -51,7 +51,7 @@ class Counts:
     providers.
     """
 
-    native: int = 131_072
+    native: int = 65_536
     emulated: int = 24_576
     other: int = 640
     provider: int = 16_384
