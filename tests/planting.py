@@ -182,6 +182,7 @@ class Planted:
             paths=implementation.paths,
             ways=implementation.ways,
             wipes=implementation.wipes,
+            hides=lane.hides,
             declared=implementation.paths,
             station=station or self.station(name, lane_name),
             comparisons=count,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,17 @@ def test_a_shim_that_declines_without_a_reason_is_red(planted: Planted) -> None:
     failed = [(item.check, item.reason) for item in cell.judgements if item.passed is False]
     assert cell.state == "declined"
     assert failed == [("declines", "declines although the CPU has all that impl.toml asks for")]
+
+
+def test_what_the_lane_hides_may_be_declined(planted: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = run_fake(planted, "declines")
+    needed = cell.cpu_features[:1]
+    item, lane = planted.implementation("honest"), planted.lane(NATIVE)
+    monkeypatch.setattr(planted, "implementation", lambda _name: replace(item, features=needed))
+    monkeypatch.setattr(planted, "lane", lambda _name: replace(lane, hides=needed))
+    hidden = run_fake(planted, "declines")
+    assert (needed, hidden.cpu_features) == (("avx",), ())
+    assert [item.passed for item in hidden.judgements if item.check == "declines"] == [True]
 
 
 def test_a_shim_that_says_it_ran_and_did_not_is_red(planted: Planted) -> None:

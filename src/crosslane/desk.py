@@ -237,7 +237,7 @@ def result_of(desk: Desk) -> CellResult:
         judged_by=desk.judged_by,
         findings=tuple(desk.findings.values()),
         needed_features=desk.plan.needed_features,
-        cpu_features=tuple(sorted(hello.features)) if hello else (),
+        cpu_features=tuple(sorted(set(hello.features) - set(desk.plan.hides))) if hello else (),
         declared_paths=expected,
         paths=paths,
         unwatched=tuple(sorted(watchers - hello.watchers | blind)) if hello else (),

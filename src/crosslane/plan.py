@@ -82,7 +82,8 @@ class CellPlan:
 
     ``native`` is whether it runs at the machine's own speed: neither emulated nor built in a special way.
     ``provider`` says that the subject is a library that this project did not write. ``ways`` and ``declared`` paths are
-    what impl.toml says of the subject (0: nothing), which the code must say too; ``wipes`` is a claim of it.
+    what impl.toml says of the subject (0: nothing), which the code must say too; ``wipes`` is a claim of it. ``hides``
+    are the CPU's features that it is not told of.
     """
 
     cell: Cell
@@ -98,6 +99,7 @@ class CellPlan:
     ways: int = 0
     declared: tuple[str, ...] = ()
     wipes: bool = False
+    hides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -312,6 +314,7 @@ class _Planner:
             comparisons=self.counts.of(lane),
             ways=implementation.ways,
             wipes=implementation.wipes,
+            hides=lane.hides,
             declared=tuple(name.rpartition(":")[2] for name in implementation.paths),
         )
 

@@ -31,7 +31,7 @@ def receive() -> bytes:
 def hello(**changes: object) -> bytes:
     fields = {
         "protocol": 1, "arch": "x86_64", "byte_order": "little", "word_bits": 64, "page_len": 4096,
-        "transports": ["mapped"], "max_message_len": 4194304, "num_slots": 4, "features": [],
+        "transports": ["mapped"], "max_message_len": 4194304, "num_slots": 4, "features": ["avx"],
         "watchers": ["layout", "canary", "context", "registers", "paths"], "implementations": ["sm4_honest"],
         "libraries": [], "modes": ["ctr"],
     }  # fmt: skip

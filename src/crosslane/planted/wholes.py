@@ -42,6 +42,7 @@ def run_whole(spot: Spot, count: int) -> CellResult:
         station=spot.subject,
         comparisons=count,
         ways=item.ways,
+        hides=lane.hides,
         declared=tuple(name.rpartition(":")[2] for name in item.paths),
     )
     plan = AlgorithmPlan(
