@@ -28,7 +28,7 @@ HELLO_TIMEOUT_S = 30.0
 STALL_TIMEOUT_S = 60.0
 """Wall time without any operation ending after which a shim counts as hung; its own watchdog counts CPU time."""
 
-_MAY_END = (Kind.OPENED, Kind.THREADED, Kind.DIGESTS)
+_MAY_END = (Kind.OPENED, Kind.THREADED, Kind.DIGESTS, Kind.COMPARED)
 _LARGE_S_PER_MIB = 2.0
 _MAX_SAID_LEN = 1 << 16
 _F_ADD_SEALS = 1033
