@@ -245,10 +245,10 @@ static void fitting_gates(struct choice *choice, const uint64_t *value, const in
     }
 }
 
-/* What the circuit loses with a gate: marks the nodes that nothing else needs; returns how many. */
-static int mark_only_here(const struct circuit *c, int gate, char *only_here)
+/* What the circuit loses with a gate: marks the nodes that nothing else needs. */
+static void mark_only_here(const struct circuit *c, int gate, char *only_here)
 {
-    int uses[MAX_NODES] = {0}, marked = 0;
+    int uses[MAX_NODES] = {0};
 
     memset(only_here, 0, MAX_NODES);
     for (int i = INPUTS; i < c->size; i++) {
@@ -264,12 +264,10 @@ static int mark_only_here(const struct circuit *c, int gate, char *only_here)
             for (int k = 0; k < 2; k++) {
                 if (--uses[operand[k]] == 0 && operand[k] >= INPUTS) {
                     only_here[operand[k]] = 1;
-                    marked++;
                 }
             }
         }
     }
-    return marked;
 }
 
 /* Whoever uses a node that held `function` where it matters is adapted to a complement; then all is in order again. */
