@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from crosslane.bench.counting import Counts, count, counter_for
+from crosslane.bench.counting import Counter, Counts, count, counter_for
 from crosslane.bench.jobs import Job, real_len
 from crosslane.bench.measure import Settings
 from crosslane.bench.tables import grid
@@ -132,10 +133,12 @@ def compare_small(
         raise BadInput("none of the chosen cells is of an implementation with a fall-back; choose others")
     found: list[Excess] = []
     notes: dict[str, None] = {}
+    tools = {lane: _tools(registry, lane) for lane in {native, *(pair.lane for pair in pairs)}}
     for pair in pairs:
-        counts = _counted(registry, pair, say)
+        say(f"counting {pair.subjects[0].name}, {pair.algorithm} {pair.direction}, {pair.lane.name}")
+        counts = _counted(tools, pair)
         if counts.absent and pair.lane.arch == native.arch:
-            counts = _counted(registry, replace(pair, lane=native), say)
+            counts = _counted(tools, replace(pair, lane=native))
         if counts.absent:
             notes.update(dict.fromkeys(f"{name}: {why} ({pair.lane.name})" for name, why in counts.absent.items()))
         else:
@@ -143,11 +146,13 @@ def compare_small(
     return found, list(notes)
 
 
-def _counted(registry: Registry, pair: Job, say: Callable[[str], None]) -> Counts:
-    say(f"counting {pair.subjects[0].name}, {pair.algorithm} {pair.direction}, {pair.lane.name}")
-    items = [item for item in registry.implementations if item.isa in ("any", pair.lane.arch)]
-    program, counter = build_bench(registry, pair.lane, items), counter_for(registry.root, pair.lane)
-    counts = count(program, counter, pair, Settings(sizes=small_sizes(pair), clock="none"))
+def _tools(registry: Registry, lane: Lane) -> tuple[Path, Counter]:
+    items = [item for item in registry.implementations if item.isa in ("any", lane.arch)]
+    return build_bench(registry, lane, items), counter_for(registry.root, lane)
+
+
+def _counted(tools: Mapping[Lane, tuple[Path, Counter]], pair: Job) -> Counts:
+    counts = count(*tools[pair.lane], pair, Settings(sizes=small_sizes(pair), clock="none"))
     if counts.unavailable:
         raise MissingTool(f"{pair.lane.name}: {counts.unavailable}")
     return counts
