@@ -11,11 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from planting import CTR, EMULATED, NATIVE, SAME_EMULATED, Plant, lay_out
+from planting import CTR, EMULATED, HOST, NATIVE, SAME_EMULATED, Plant, lay_out
 
+from crosslane import conduct as conducting
 from crosslane.alarms.seeds import SeedOutcome, run_seeds, with_seed
 from crosslane.conduct import conduct, conduct_seeds
 from crosslane.data import data_root
+from crosslane.desk import Desk, open_desk
 from crosslane.plan import Counts, Selection, make_plans
 from crosslane.records import AlgorithmResult
 from crosslane.registry import load_registry
@@ -54,6 +56,32 @@ def test_seeds_run_together_come_to_what_each_comes_to_alone() -> None:
             expected = lasting(conduct(one))
             assert lasting(result) == expected
             assert any(cell.comparisons > COUNTS.other for cell in expected.cells)
+
+
+def test_a_result_does_not_depend_on_which_processes_live_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = load_registry(data_root())
+    lanes = (NATIVE, SAME_EMULATED, f"{HOST}_clang_o3", f"{HOST}_ubsan")
+    (plan,) = make_plans(registry, Selection(("ccm(sm4)/sm4-generic",), lanes), counts=COUNTS).algorithms
+    alive: list[int] = []
+
+    def watched(desk: Desk, block_len: int) -> None:
+        open_desk(desk, block_len)
+        alive.append(len({pid for pid in children() if pid not in before}))
+
+    monkeypatch.setattr(conducting, "open_desk", watched)
+    before = children()
+    one_group = conduct(plan)
+    monkeypatch.setattr(conducting, "_GROUP", 1)
+    many, alive[:] = max(alive), []
+    assert lasting(conduct(plan)) == lasting(one_group)
+    assert max(alive) < many
+    assert any(cell.num_sampled for cell in one_group.cells)
+    assert all(cell.num_threaded for cell in one_group.cells)
+
+
+def children() -> set[int]:
+    """Processes that this one has started and that live."""
+    return {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
 
 
 def test_a_path_that_one_seed_took_does_not_stand_for_the_next() -> None:
