@@ -32,6 +32,8 @@ PARTS = {
     "serpent": f"--cell '*(serpent)/*{_NATIVE}' --key-len 32 {_ONE}",
     "twofish": f"--cell '*(twofish)/*{_NATIVE}' --key-len 16 --key-len 32 {_ONE}",
     "des3_ede": f"--cell '*(des3_ede)/*{_NATIVE}' {_ONE}",
+    "des3_ede-vs": f"--cell '*(des3_ede)/*{_NATIVE}' --size 256 --size 8192 --max-noise 5 --vs des3_ede-x86_64",
+    "serpent-vs": f"--cell '*(serpent)/*{_NATIVE}' --key-len 32 --size 8192 --max-noise 5 --vs serpent-sse2-x86_64",
     "sm4": f"--cell '*(sm4)/*{_NATIVE}' {_ONE}",
     "aes": f"--cell '*(aes)/*{_NATIVE}' --key-len 16 {_ONE}",
     # The system's libraries in one process with ours.
@@ -39,12 +41,14 @@ PARTS = {
     # Instructions below 64 bytes against the fall-back.
     "small": "small",
     # AArch64: instructions a byte, fused against composed, and the simulated core.
-    "counts": f"--cell '*(sm4)/sm4-*{_ARM}' --cell 'ctr(aes)/aes-*{_ARM}' --cell '*(serpent)/serpent-neon{_ARM}' "
+    "counts": f"--cell '*(sm4)/sm4-*{_ARM}' --cell '*(serpent)/serpent-neon{_ARM}' --cell '*(twofish)/*{_ARM}' "
     "--key-len 16 --size 4096 --marks",
+    "counts-des3": f"--cell '*(des3_ede)/*{_ARM}' --size 4096",
+    "counts-aes": f"--cell '*(aes)/aes-*{_ARM}' --key-len 16 --size 16 --size 64 --size 4096 --marks",
     "gains": f"--cell 'cmac(sm4)/sm4-ce*{_ARM}' --cell 'xts(sm4)/sm4-ce*{_ARM}' --composed --size 16 --size 64 "
     "--size 256 --marks",
     "model": f"--model --cell '*(sm4)/sm4-ce{_ARM}' --marks",
-    "model-aes": f"--model --cell '*(aes)/aes-ce{_ARM}' --key-len 16",
+    "model-aes": f"--model --size 1024 --cell '*(aes)/aes-ce{_ARM}' --cell 'ctr(aes)/aes-neon{_ARM}' --key-len 16",
 }
 
 

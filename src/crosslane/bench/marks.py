@@ -14,6 +14,7 @@ from crosslane.bench.modelled import Modelled
 from crosslane.bench.stats import Estimate, ratio
 from crosslane.bench.tables import grid
 from crosslane.errors import BadInput
+from crosslane.isa import ARCHES
 from crosslane.names import DRIVER_PATTERN, WORD_PATTERN
 from crosslane.tomlread import Field, read_fields, read_toml
 
@@ -38,6 +39,7 @@ _FIELDS = {
     "over": Field(kind="str", pattern=f"{DRIVER_PATTERN}(:composed)?", optional=True),
     "key_len": Field(kind="int", least=1, optional=True),
     "size": Field(kind="int", least=1, optional=True),
+    "arch": Field(kind="str", allowed=ARCHES, optional=True),
     "kind": Field(kind="str", allowed=("published", "peer", "goal")),
     "machine": _TEXT,
     "source": _TEXT,
@@ -48,7 +50,8 @@ _FIELDS = {
 class Mark:
     """One figure, ``low`` to ``high`` in ``unit``, of modes and directions; ratios are over the subject ``over``.
 
-    A ``key_len`` of 0 stands for every one that is measured, a ``size`` of 0 for the largest, both in bytes.
+    A ``key_len`` of 0 stands for every one that is measured, a ``size`` of 0 for the largest, both in bytes; an empty
+    ``arch`` for every architecture.
     """
 
     cipher: str
@@ -63,6 +66,7 @@ class Mark:
     over: str = ""
     key_len: int = 0
     size: int = 0
+    arch: str = ""
 
     @property
     def figure(self) -> str:
@@ -167,7 +171,7 @@ def _todays(
 
     def concerns(job: Job) -> bool:
         fits = mark.cipher == job.cipher.name and job.column in mark.columns
-        return fits and mark.key_len in (0, job.key_len)
+        return fits and mark.key_len in (0, job.key_len) and mark.arch in ("", job.lane.arch)
 
     found: list[_Today] = []
     if mark.unit in ("ratio", "cycles/byte"):

@@ -33,7 +33,7 @@ LIBRARIES = (
     Library(name="nettle", header="nettle/nettle-meta.h", link="nettle", package="nettle-dev"),
 )
 
-_MODES = ("ecb", "cbc", "ctr")
+_MODES = ("ecb", "cbc", "cfb", "ofb", "ctr", "xts")
 _FIELDS = {
     "library": Field(kind="str", allowed=tuple(library.name for library in LIBRARIES)),
     "arch": Field(kind="str", allowed=ARCHES),
