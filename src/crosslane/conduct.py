@@ -55,6 +55,7 @@ class _Run:
     samples: list[Sample] = field(default_factory=list)
     trial: TrialBatch | None = None
     first: Batch | None = None
+    notes: list[str] = field(default_factory=list)
     seen: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
 
     def take_desks(self, group: Sequence[int], opened: Sequence[Desk]) -> list[Desk]:
@@ -124,7 +125,7 @@ def conduct_seeds(plans: Sequence[AlgorithmPlan], notify: Notify = lambda _: Non
             executor.release()
         memory.close()
     took, cpu = ((now - before) / len(plans) for now, before in ((time.monotonic(), begun), (_cpu_s(), cpu_before)))
-    return [_result(run, tuple(notes), took, cpu) for run in runs]
+    return [_result(run, (*notes, *run.notes), took, cpu) for run in runs]
 
 
 def _in_order(run: _Run) -> list[Desk]:
@@ -159,7 +160,8 @@ def _run_group(
         _run_seed(run, run.take_desks(group, opened), bench, sampling=len(run.desks) == len(opened))
     for run in runs:
         if run.trial is not None:
-            run_threads([run.desks[index] for index in group], run.trial, run.plan.manifest.digest, bench.memory)
+            desks_of_run = [run.desks[index] for index in group]
+            run.notes += run_threads(desks_of_run, run.trial, run.plan.manifest.digest, bench.memory)
     for desk in desks:
         desk.executor.hang_up()
     for desk in desks:

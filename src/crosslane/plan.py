@@ -83,7 +83,7 @@ class CellPlan:
     ``native`` is whether it runs at the machine's own speed: neither emulated nor built in a special way.
     ``provider`` says that the subject is a library that this project did not write. ``ways`` and ``declared`` paths are
     what impl.toml says of the subject (0: nothing), which the code must say too; ``wipes`` is a claim of it. ``hides``
-    are the CPU's features that it is not told of.
+    are the CPU's features that it is not told of. ``emulated``: under qemu, which may end by its own fault.
     """
 
     cell: Cell
@@ -100,6 +100,7 @@ class CellPlan:
     declared: tuple[str, ...] = ()
     wipes: bool = False
     hides: tuple[str, ...] = ()
+    emulated: bool = False
 
 
 @dataclass(frozen=True)
@@ -315,6 +316,7 @@ class _Planner:
             ways=implementation.ways,
             wipes=implementation.wipes,
             hides=lane.hides,
+            emulated=lane.runner == "qemu",
             declared=tuple(name.rpartition(":")[2] for name in implementation.paths),
         )
 

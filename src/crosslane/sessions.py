@@ -17,6 +17,9 @@ __all__ = ["Messages", "draw_messages"]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+_MANY_WAYS = 64
+"""Beyond this width the grid of lengths is so long that empty messages would be rare."""
+
 
 @dataclass(frozen=True)
 class Messages:
@@ -125,6 +128,8 @@ def _steered_messages(manifest: Manifest, number: int, draws: Draws) -> Messages
         length = length + np.where(illegal, 1 + below(words[1], 32, manifest.block_len - 1), 0)
     elif manifest.min_len_blocks:
         length = np.where(illegal, below(words[1], 32, manifest.min_len_blocks * manifest.block_len), length)
+    if manifest.empty and manifest.ways > _MANY_WAYS:
+        length[families["splits"] & (take_bits(words[1], 54, 4) == 0)] = 0
     missing = refusals & (manifest.min_len_blocks > 0) & (take_bits(words[1], 51, 3) == 0)
     missing &= "missing" in manifest.refusals
     length[missing] = 0

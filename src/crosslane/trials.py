@@ -78,8 +78,13 @@ def trial_batch(batch: Batch, number: int) -> TrialBatch:
     return TrialBatch(number, select_cases(batch, indexes), tuple(int(i) for i in indexes))
 
 
-def run_threads(desks: Sequence[Desk], trial: TrialBatch, digest: str, memory: SharedMemory) -> None:
-    """Run the trial in every cell that is alive; the processes serve for nothing but further ones then."""
+def run_threads(desks: Sequence[Desk], trial: TrialBatch, digest: str, memory: SharedMemory) -> list[str]:
+    """Run the trial in every cell that is alive; the processes serve for nothing but further ones then. Returns notes.
+
+    A crash under an emulator that does not come again is a note and no finding: with two threads qemu-user ends
+    by itself now and then.
+    """
+    notes: list[str] = []
     for desk in desks:
         if not desk.alive or desk.hello is None or THREADS not in desk.hello.watchers:
             continue
@@ -90,6 +95,13 @@ def run_threads(desks: Sequence[Desk], trial: TrialBatch, digest: str, memory: S
                 desk.executor.close()
                 case_id = f"{THREADS}-{CaseId(digest, trial.number, trial.indexes[seen.case])}"
                 again = see_threads(desk.plan.station, trial, desk.plan.arch, NUM_REPLAYS)
+                if desk.plan.emulated and seen.verdict is Verdict.CRASH and not any(again):
+                    desk.num_threaded += int(trial.batch.messages.sum())
+                    notes.append(
+                        f"{desk.plan.cell}: {seen.text}; not again in {NUM_REPLAYS} processes with {REPLAY_ROUNDS} "
+                        "rounds each, so it is laid to the emulator"
+                    )
+                    continue
                 verdict, symptom = seen.verdict.name.lower(), seen.symptom.name.lower()
                 desk.num_departed += 1
                 desk.findings[THREADS,] = Finding(
@@ -99,6 +111,7 @@ def run_threads(desks: Sequence[Desk], trial: TrialBatch, digest: str, memory: S
             desk.fail(fault)
             continue
         desk.num_threaded += int(trial.batch.messages.sum())
+    return notes
 
 
 def see_threads(station: Station, trial: TrialBatch, arch: str, times: int) -> list[str]:
