@@ -38,7 +38,7 @@ def test_only_an_emulators_crash_that_does_not_come_again_is_a_note(
     seen = SimpleNamespace(text="setkey crashes", verdict=verdict, symptom=Symptom.NONE, case=0)
     monkeypatch.setattr(trials, "_ask", lambda *_: seen)
     monkeypatch.setattr(trials, "see_threads", lambda *_: again)
-    monkeypatch.setattr(trials.wire, "encode_batch_into", lambda *_: None)
+    monkeypatch.setattr("crosslane.wire.encode_batch_into", lambda *_: None)
     desk = a_desk(emulated=emulated)
     batch: Any = SimpleNamespace(messages=np.array([8, 8]))
     memory: Any = SimpleNamespace(view=None)
