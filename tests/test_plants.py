@@ -93,6 +93,65 @@ def test_a_fault_in_a_shared_header_is_the_implementations_where_that_includes_i
     assert not load_plants(load_registry(rooted))[0].in_mode
 
 
+def with_shared_header(root: Path) -> Path:
+    """A header of the cipher that toy-generic and toy-avx2-x86_64 include, and toy-ce does not."""
+    toy = root / "impls" / "ciphers" / "toy"
+    spdx = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+    (toy / "shared.h").write_text(f"{spdx}static inline int shared(void) {{ return 1; }}\n")
+    for folder in ("generic", "x86_64_avx2"):
+        source = toy / folder / "more.c"
+        source.write_text('#include "shared.h"\n' + source.read_text())
+    return root
+
+
+def also(*drivers: str, more: str = "") -> str:
+    listed = ", ".join(f'"{driver}"' for driver in drivers)
+    return text().replace("generic/more.c", "shared.h") + f"also = [{listed}]\n{more}"
+
+
+def test_an_edit_is_planted_in_each_driver_that_includes_its_file(rooted: Path) -> None:
+    why = 'why = "no emulator has it"\n'
+    beside_check(with_shared_header(rooted), also("toy-avx2-x86_64@x86_64_native", more=why))
+    registry = load_registry(rooted)
+    first, second = load_plants(registry)
+    assert (first.name, first.driver, first.lanes) == ("toy_off", "toy-generic", ())
+    assert second == replace(
+        first, name="toy_off_avx2_x86_64", driver="toy-avx2-x86_64", lanes=("x86_64_native",), in_mode=False
+    )
+    with pytest.raises(BadInput, match="--fault toy_off --store"):
+        check_cases(registry, [first, second])
+    for plant in (first, second):
+        case_file(rooted, plant.name).parent.mkdir(parents=True, exist_ok=True)
+        case_file(rooted, plant.name).write_text("{}")
+    check_cases(registry, [first, second])
+    beside_check(rooted, also("toy-avx2-x86_64"))
+    _, second = load_plants(registry)
+    lanes = {lane.name for lane in plant_lanes(registry, second, registry.lanes)}
+    assert {"x86_64_native", "x86_64_qemu_max"} <= lanes
+    assert not any("aarch64" in name for name in lanes)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (also("toy-avx2-x86_63"), "toy_off: also: there is no .*toy-avx2-x86_64"),
+        (also("toy-ce"), "toy_off: also: toy-ce does not include shared.h: remove it"),
+        (also("toy-generic"), "toy_off: also: toy-generic is the driver itself: remove it"),
+        (also("toy-avx2-x86_64", "toy-avx2-x86_64"), "names something twice"),
+        (also("toy-avx2-x86_64@x86_64_native"), "lanes and why go together"),
+        (also("toy-avx2-x86_64", more='why = "a reason"\n'), "lanes and why go together"),
+        (
+            also("toy-avx2-x86_64@aarch64_qemu_max", more='why = "a reason"\n'),
+            "also: there is no lane 'aarch64_qemu_max'.*of those that run toy-avx2-x86_64",
+        ),
+    ],
+)
+def test_further_drivers_that_are_wrong_are_refused(rooted: Path, content: str, message: str) -> None:
+    beside_check(with_shared_header(rooted), content)
+    with pytest.raises(BadInput, match=message):
+        load_plants(load_registry(rooted))
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
