@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from crosslane.errors import BadInput
 from crosslane.isa import host_arch
 from crosslane.lanes import lane_named
 from crosslane.lint import lint
+from crosslane.model import Registry
 from crosslane.plan import Counts
 from crosslane.planted.battery import proven_checks, shortfalls
 from crosslane.planted.prove import prove
@@ -323,6 +326,39 @@ def test_each_check_has_its_faults_and_a_control_on_both_architectures() -> None
     proven = proven_checks(registry, load_plants(registry))
     assert [item.check for item in proven] == [check.name for check in load_checks(data_root())]
     assert shortfalls(proven) == []
+
+
+MACS = ("cmac", "xcbc", "cbcmac", "ccm")
+"""They share one fused function."""
+
+
+def fused_shortfalls(registry: Registry, plants: Iterable[Plant]) -> list[str]:
+    """What each implementation lacks of two faults and a control in its own code, for each mode that it fuses.
+
+    One that fuses nothing has as many over all modes.
+    """
+    lacking: list[str] = []
+    found = Counter((item.driver, item.algorithm.mode, item.control) for item in plants if not item.in_mode)
+    for item in registry.implementations:
+        groups: list[tuple[str, tuple[str, ...]]]
+        groups = [(mode, MACS if mode in MACS else (mode,)) for mode in item.fused]
+        groups = groups or [("any mode", tuple(mode.name for mode in registry.modes))]
+        for name, group in groups if item.origin == "own" else ():
+            faults, controls = (sum(found[item.driver, mode, kind] for mode in group) for kind in (False, True))
+            if faults < 2 or controls < 1:
+                lacking.append(f"{item.driver}, {name}: {faults} faults, {controls} controls")
+    return lacking
+
+
+def test_each_fused_mode_has_its_faults_and_a_control() -> None:
+    registry = load_registry(data_root())
+    plants = load_plants(registry)
+    assert fused_shortfalls(registry, plants) == []
+    missing = ("aesni_ofb_iv_keeps_key_vaes_avx2", "smcc_pointer_first")
+    assert fused_shortfalls(registry, [item for item in plants if item.name not in missing]) == [
+        "aes-vaes-avx2, ofb: 1 faults, 1 controls",
+        "sm4-ce-cipher, any mode: 2 faults, 0 controls",
+    ]
 
 
 def test_a_check_with_too_little_to_prove_it_is_named(rooted: Path) -> None:
