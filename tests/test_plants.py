@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from crosslane.errors import BadInput
 from crosslane.isa import host_arch
 from crosslane.lanes import lane_named
 from crosslane.lint import lint
+from crosslane.model import Registry
 from crosslane.plan import Counts
 from crosslane.planted.battery import proven_checks, shortfalls
 from crosslane.planted.prove import prove
@@ -91,6 +94,65 @@ def test_a_fault_in_a_shared_header_is_the_implementations_where_that_includes_i
     between.write_text('/* SPDX-License-Identifier: Apache-2.0 */\n#include "shared.h"\n')
     source.write_text('#include "between.h"\n' + source.read_text())
     assert not load_plants(load_registry(rooted))[0].in_mode
+
+
+def with_shared_header(root: Path) -> Path:
+    """A header of the cipher that toy-generic and toy-avx2-x86_64 include, and toy-ce does not."""
+    toy = root / "impls" / "ciphers" / "toy"
+    spdx = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+    (toy / "shared.h").write_text(f"{spdx}static inline int shared(void) {{ return 1; }}\n")
+    for folder in ("generic", "x86_64_avx2"):
+        source = toy / folder / "more.c"
+        source.write_text('#include "shared.h"\n' + source.read_text())
+    return root
+
+
+def also(*drivers: str, more: str = "") -> str:
+    listed = ", ".join(f'"{driver}"' for driver in drivers)
+    return text().replace("generic/more.c", "shared.h") + f"also = [{listed}]\n{more}"
+
+
+def test_an_edit_is_planted_in_each_driver_that_includes_its_file(rooted: Path) -> None:
+    why = 'why = "no emulator has it"\n'
+    beside_check(with_shared_header(rooted), also("toy-avx2-x86_64@x86_64_native", more=why))
+    registry = load_registry(rooted)
+    first, second = load_plants(registry)
+    assert (first.name, first.driver, first.lanes) == ("toy_off", "toy-generic", ())
+    assert second == replace(
+        first, name="toy_off_avx2_x86_64", driver="toy-avx2-x86_64", lanes=("x86_64_native",), in_mode=False
+    )
+    with pytest.raises(BadInput, match="--fault toy_off --store"):
+        check_cases(registry, [first, second])
+    for plant in (first, second):
+        case_file(rooted, plant.name).parent.mkdir(parents=True, exist_ok=True)
+        case_file(rooted, plant.name).write_text("{}")
+    check_cases(registry, [first, second])
+    beside_check(rooted, also("toy-avx2-x86_64"))
+    _, second = load_plants(registry)
+    lanes = {lane.name for lane in plant_lanes(registry, second, registry.lanes)}
+    assert {"x86_64_native", "x86_64_qemu_max"} <= lanes
+    assert not any("aarch64" in name for name in lanes)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (also("toy-avx2-x86_63"), "toy_off: also: there is no .*toy-avx2-x86_64"),
+        (also("toy-ce"), "toy_off: also: toy-ce does not include shared.h: remove it"),
+        (also("toy-generic"), "toy_off: also: toy-generic is the driver itself: remove it"),
+        (also("toy-avx2-x86_64", "toy-avx2-x86_64"), "names something twice"),
+        (also("toy-avx2-x86_64@x86_64_native"), "lanes and why go together"),
+        (also("toy-avx2-x86_64", more='why = "a reason"\n'), "lanes and why go together"),
+        (
+            also("toy-avx2-x86_64@aarch64_qemu_max", more='why = "a reason"\n'),
+            "also: there is no lane 'aarch64_qemu_max'.*of those that run toy-avx2-x86_64",
+        ),
+    ],
+)
+def test_further_drivers_that_are_wrong_are_refused(rooted: Path, content: str, message: str) -> None:
+    beside_check(with_shared_header(rooted), content)
+    with pytest.raises(BadInput, match=message):
+        load_plants(load_registry(rooted))
 
 
 @pytest.mark.parametrize(
@@ -264,6 +326,39 @@ def test_each_check_has_its_faults_and_a_control_on_both_architectures() -> None
     proven = proven_checks(registry, load_plants(registry))
     assert [item.check for item in proven] == [check.name for check in load_checks(data_root())]
     assert shortfalls(proven) == []
+
+
+MACS = ("cmac", "xcbc", "cbcmac", "ccm")
+"""They share one fused function."""
+
+
+def fused_shortfalls(registry: Registry, plants: Iterable[Plant]) -> list[str]:
+    """What each implementation lacks of two faults and a control in its own code, for each mode that it fuses.
+
+    One that fuses nothing has as many over all modes.
+    """
+    lacking: list[str] = []
+    found = Counter((item.driver, item.algorithm.mode, item.control) for item in plants if not item.in_mode)
+    for item in registry.implementations:
+        groups: list[tuple[str, tuple[str, ...]]]
+        groups = [(mode, MACS if mode in MACS else (mode,)) for mode in item.fused]
+        groups = groups or [("any mode", tuple(mode.name for mode in registry.modes))]
+        for name, group in groups if item.origin == "own" else ():
+            faults, controls = (sum(found[item.driver, mode, kind] for mode in group) for kind in (False, True))
+            if faults < 2 or controls < 1:
+                lacking.append(f"{item.driver}, {name}: {faults} faults, {controls} controls")
+    return lacking
+
+
+def test_each_fused_mode_has_its_faults_and_a_control() -> None:
+    registry = load_registry(data_root())
+    plants = load_plants(registry)
+    assert fused_shortfalls(registry, plants) == []
+    missing = ("aesni_ofb_iv_keeps_key_vaes_avx2", "smcc_pointer_first")
+    assert fused_shortfalls(registry, [item for item in plants if item.name not in missing]) == [
+        "aes-vaes-avx2, ofb: 1 faults, 1 controls",
+        "sm4-ce-cipher, any mode: 2 faults, 0 controls",
+    ]
 
 
 def test_a_check_with_too_little_to_prove_it_is_named(rooted: Path) -> None:

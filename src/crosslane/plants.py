@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,7 @@ _CONTROL_FIELDS = {
     "replace": _EDIT,
     "with": Field(kind="str", pattern=r"(?s).*"),
     "lanes": Field(kind="str", many=True, min_num=1, pattern=WORD_PATTERN, optional=True),
+    "also": Field(kind="str", many=True, min_num=1, pattern=f"{DRIVER_PATTERN}(@{WORD_PATTERN})?", optional=True),
     "why": Field(kind="str", pattern=r"\S[^\n]*", optional=True),
     "symptom": Field(kind="str", allowed=(WHOLE,), optional=True),
 }
@@ -130,7 +131,28 @@ def _read(registry: Registry, path: Path, *, known: Iterable[str], check: str = 
                     f"{shown(path)}: has {kind} = [{item!r}, ...]; allowed are tables [[{kind}]]: correct it"
                 )
             values = read_fields(path, item, fields, where=f"{kind} {item.get('name', number)}")
-            made.append(_plant(registry, path, values, (check, driver), known=known, control=kind == "control"))
+            plant = _plant(registry, path, values, (check, driver), known=known, control=kind == "control")
+            made += [plant, *_also(registry, plant, values.get("also", ()))]
+    return made
+
+
+def _also(registry: Registry, plant: Plant, others: Iterable[str]) -> list[Plant]:
+    """The same edit in further drivers that include its file, each a plant of its own; ``driver@lane``: there alone."""
+    made: list[Plant] = []
+    place = f"{shown(plant.where)}: {plant.name}: also"
+    for other in others:
+        driver, _, lane = other.partition("@")
+        try:
+            item = implementation_named(registry, driver)
+        except BadInput as error:
+            raise BadInput(f"{place}: {error}") from None
+        if driver == plant.driver or plant.file not in _included(item):
+            what = "is the driver itself" if driver == plant.driver else f"does not include {plant.file.name}"
+            raise BadInput(f"{place}: {driver} {what}: remove it")
+        lanes = (lane,) if lane else plant.lanes
+        _check_lanes(place, lanes, item, registry)
+        name = f"{plant.name}_{driver.removeprefix(f'{item.cipher}-').replace('-', '_')}"
+        made.append(replace(plant, name=name, driver=driver, lanes=lanes, in_mode=False))
     return made
 
 
@@ -145,7 +167,7 @@ def _plant(
     )
     if check not in (*known, ""):
         raise BadInput(f"{place}: check is {check!r}; allowed are {', '.join(sorted(known))}: correct it")
-    if ("lanes" in values) != ("why" in values):
+    if ("lanes" in values or "@" in "".join(values.get("also", ()))) != ("why" in values):
         raise BadInput(f"{place}: lanes and why go together: say why it can show in those lanes alone")
     try:
         item, algorithm = implementation_named(registry, driver), parse_algorithm(values["algorithm"])
@@ -178,16 +200,13 @@ def _plant(
         changed=original.decode().replace(values["replace"], values["with"]).encode(),
         lanes=values.get("lanes", ()),
         where=path,
-        in_mode=file.parent not in (item.folder, item.folder.parent) and not _includes(item, file),
+        in_mode=file.parent not in (item.folder, item.folder.parent) and file not in _included(item),
     )
 
 
-def _includes(item: Implementation, file: Path) -> bool:
-    """Whether an implementation, or a header that it includes, includes this header of ``impls/modes``."""
-    modes = item.folder.parents[2] / "modes"
-    if file.parent != modes:
-        return False
-    folders = (item.folder, item.folder.parent, modes)
+def _included(item: Implementation) -> set[Path]:
+    """The headers of its folder, its cipher and ``impls/modes`` that an implementation or one of them includes."""
+    folders = (item.folder, item.folder.parent, item.folder.parents[2] / "modes")
     seen: set[Path] = set()
     left = list(item.sources)
     while left:
@@ -196,7 +215,7 @@ def _includes(item: Implementation, file: Path) -> bool:
         new = {path for path in named if path.is_file()} - seen
         seen |= new
         left += new
-    return file in seen
+    return seen
 
 
 def _once(place: str, name: str, value: str, fixed: str, control: bool) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["selftest_command"]
 
-_COLUMNS = (28, 46, 15, 34, 12, 8, 8, 26)
+_COLUMNS = (42, 50, 15, 34, 12, 8, 8, 26)
 _HEADS = ("fault", "cell", "symptom", "caught by", "comparisons", "seconds", "shrink", "least case")
 
 
