@@ -107,6 +107,36 @@ def test_a_path_marked_in_a_header_of_the_cipher_counts(fake_root: Path) -> None
     assert messages(fake_root) == ""
 
 
+ASSEMBLY = "/* SPDX-License-Identifier: Apache-2.0 */\nFUNCTION(toy_rounds)\n    ENTER_1\n    LEAVE\nEND(toy_rounds)\n"
+DECLARED = "void SUBJECT_ASM_ABI toy_rounds(void *);\n"
+DIRECT = "static void past(void *x)\n{\n    toy_rounds(x);\n}\n"
+CALLED = "static void through(void *x)\n{\n    SUBJECT_ASM_CALL(toy_rounds)(x);\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("assembly", "code", "message"),
+    [
+        (ASSEMBLY, DECLARED + CALLED, ""),
+        (ASSEMBLY.replace("FUNCTION(", "    .globl toy_rounds\n("), DECLARED + CALLED, "by a directive"),
+        (ASSEMBLY + '#include "more.h"\n', DECLARED + CALLED, "toy_more is global by a directive"),
+        (ASSEMBLY, DECLARED, "no C source calls toy_rounds by SUBJECT_ASM_CALL"),
+        (ASSEMBLY, DECLARED.replace("SUBJECT_ASM_ABI ", "") + CALLED, "or declares it for one calling convention"),
+        (ASSEMBLY, DECLARED + CALLED + DIRECT, "toy_rounds without a thunk"),
+    ],
+)
+def test_assembly_is_entered_by_its_macros(fake_root: Path, assembly: str, code: str, message: str) -> None:
+    folder = fake_root / WIDE
+    (folder / "toy_rounds.S").write_text(assembly)
+    more = "/* SPDX-License-Identifier: Apache-2.0 */\n    .global toy_more\ntoy_more:\n"
+    (folder.parent / "more.h").write_text(more)
+    edit(folder / "impl.toml", 'sources = ["toy.c"', 'sources = ["toy_rounds.S", "toy.c"')
+    with (folder / "toy.c").open("a") as file:
+        file.write(code)
+    found = messages(fake_root)
+    assert message in found if message else found == ""
+    assert len(found.splitlines()) == (1 if message else 0)
+
+
 def test_two_of_one_isa_may_not_share_a_priority(fake_root: Path) -> None:
     twin = fake_root / "impls" / "ciphers" / "toy" / "x86_64_avx"
     twin.mkdir()

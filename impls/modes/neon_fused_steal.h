@@ -92,10 +92,14 @@ NEON_INLINE void xts_crypt(const void *ctx, const void *tweak_ctx, uint8_t *dst,
                            const uint8_t *iv, int decrypting, enum neon_xts_order order)
 {
     const struct neon_keys tweak_keys = encrypt_keys(tweak_ctx);
-    uint8x16_t tweak = crypt_1(&tweak_keys, vld1q_u8(iv), 0);
     const struct neon_keys k = keys_for(ctx, decrypting);
     size_t tail_len = len % BLOCK_LEN, num_blocks = len / BLOCK_LEN - (tail_len != 0);
+    uint8x16_t tweak;
 
+    if (len < BLOCK_LEN) {
+        return;
+    }
+    tweak = crypt_1(&tweak_keys, vld1q_u8(iv), 0);
     if (len == BLOCK_LEN) {
         SUBJECT_PATH("1way");
         vst1q_u8(dst, xts_block(&k, tweak, vld1q_u8(src), decrypting));
@@ -157,10 +161,13 @@ static inline void cts_cbc_encrypt(const void *ctx, uint8_t *dst, const uint8_t 
 {
     const struct neon_keys k = encrypt_keys(ctx);
     size_t tail_len = (len - 1) % BLOCK_LEN + 1, head_len = len - tail_len;
-    uint8x16_t chain = vld1q_u8(iv);
-    uint8x16_t last = vqtbl1q_u8(vld1q_u8(src + len - BLOCK_LEN), neon_tail_indices(tail_len));
+    uint8x16_t chain, last;
 
-    chain = cbc_chain(&k, chain, dst, src, head_len / BLOCK_LEN);
+    if (len < BLOCK_LEN) {
+        return;
+    }
+    last = vqtbl1q_u8(vld1q_u8(src + len - BLOCK_LEN), neon_tail_indices(tail_len));
+    chain = cbc_chain(&k, vld1q_u8(iv), dst, src, head_len / BLOCK_LEN);
     last = crypt_1(&k, veorq_u8(last, chain), 0);
     if (head_len == 0) {
         vst1q_u8(dst, last);
@@ -175,8 +182,12 @@ static inline void cts_cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_t 
 {
     const struct neon_keys k = decrypt_keys(ctx);
     size_t tail_len = (len - 1) % BLOCK_LEN + 1, head_len = len - tail_len;
-    uint8x16_t opened, last, filled, chain = vld1q_u8(iv);
+    uint8x16_t opened, last, filled, chain;
 
+    if (len < BLOCK_LEN) {
+        return;
+    }
+    chain = vld1q_u8(iv);
     if (head_len == 0) {
         (void)cbc_open(&k, chain, dst, src, 1);
         return;

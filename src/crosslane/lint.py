@@ -29,6 +29,8 @@ _SEARCH = re.compile(r"find[a-z0-9_]*\.c")
 _PATH = re.compile(r'\bSUBJECT_PATH\s*\(?\s*"([^"]*)"')
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 _SYSTEM_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([^>]+)>", re.MULTILINE)
+_GLOBAL = re.compile(r"(?:^|;)[ \t]*\.(?:globa?l|weak)[ \t]+([\w.$\\]+)", re.MULTILINE)
+_FUNCTION = re.compile(r"^[ \t]*FUNCTION\((\w+)\)", re.MULTILINE)
 _BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _GENERIC = "generic"
 _GENERIC_PRIORITY = 100
@@ -99,6 +101,7 @@ def _check_implementation(item: Implementation) -> Iterator[Problem]:
     yield from _check_paths(item, texts)
     yield from _check_getter(item, texts)
     yield from _check_fused(item, texts)
+    yield from _check_assembly(item, texts)
     if own:
         yield from _check_names(item)
 
@@ -177,6 +180,28 @@ def _check_fused(item: Implementation, texts: dict[Path, str]) -> Iterator[Probl
                 item.folder / "impl.toml",
                 f"fused has {_listed(item.fused)}, but a source fills .{mode} of struct subject_leaf; add {mode!r}",
             )
+
+
+def _check_assembly(item: Implementation, texts: dict[Path, str]) -> Iterator[Problem]:
+    """Assembly is entered by subject_asm.h: else it has one calling convention, and no thunk stands at its calls."""
+    code = {source: text for source, text in texts.items() if source.suffix != ".S"}
+    calls = "\n".join((*code.values(), *_shared_headers(item, code)))
+    for source in sorted(texts.keys() - code.keys()):
+        assembly = "\n".join((texts[source], *_shared_headers(item, {source: texts[source]})))
+        for name in sorted(set(_GLOBAL.findall(assembly))):
+            yield _problem(
+                source, f"{name} is global by a directive; allowed is FUNCTION({name}) of subject_asm.h; use it"
+            )
+        names = sorted(set(_FUNCTION.findall(assembly)))
+        if names and not re.search(r"\bSUBJECT_ASM_CALL\b", calls):
+            yield _problem(source, f"no C source calls {_listed(names)} by SUBJECT_ASM_CALL of subject_asm.h; do so")
+        for name in names:
+            if any("SUBJECT_ASM_ABI" not in before for before in re.findall(rf"([^;{{}}]*)\b{name}\s*\(", calls)):
+                yield _problem(
+                    source,
+                    f"a C source calls {name} without a thunk, or declares it for one calling convention; allowed are "
+                    f"SUBJECT_ASM_CALL({name}) and SUBJECT_ASM_ABI in its declaration; correct it",
+                )
 
 
 def _check_names(item: Implementation) -> Iterator[Problem]:

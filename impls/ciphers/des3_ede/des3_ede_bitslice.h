@@ -355,6 +355,9 @@ static void bitslice_cts_cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_
     uint8_t opened[BLOCK_LEN], last[BLOCK_LEN];
     size_t tail = (len - 1) % BLOCK_LEN + 1, head = len - tail, before;
 
+    if (len < BLOCK_LEN) {
+        return;
+    }
     if (head == 0) {
         bitslice_cbc_decrypt(ctx, dst, src, len, iv);
         return;

@@ -12,6 +12,7 @@
 #define CROSSLANE_DES3_EDE_INTERLEAVED_H
 
 #include "subject.h"
+#include "subject_asm.h"
 
 /* A word of 32 bits, turned left by one as des3_ede_tables.h has it, with its groups for S8, S6, S4, S2 in the lower
  * half and those for S7, S5, S3, S1, which begin four bits further left, in the upper one. */
@@ -151,8 +152,8 @@ static int setkey(void *context, const uint8_t *key, size_t key_len, uint32_t po
 
 /* Blocks. */
 
-void des3_ede_rounds_1(const uint64_t keys[NUM_KEYS], uint64_t *halves, const uint64_t boxes[8][64]);
-void des3_ede_rounds_3(const uint64_t keys[NUM_KEYS], uint64_t *halves, const uint64_t boxes[8][64]);
+void SUBJECT_ASM_ABI des3_ede_rounds_1(const uint64_t keys[NUM_KEYS], uint64_t *halves, const uint64_t boxes[8][64]);
+void SUBJECT_ASM_ABI des3_ede_rounds_3(const uint64_t keys[NUM_KEYS], uint64_t *halves, const uint64_t boxes[8][64]);
 
 ALWAYS_INLINE uint64_t load_block(const uint8_t *p)
 {
@@ -227,7 +228,7 @@ static uint64_t crypt_1(const uint64_t *keys, uint64_t block)
 
     SUBJECT_PATH("block");
     halves_from_block(&halves[0], &halves[1], block);
-    des3_ede_rounds_1(keys, halves, sp);
+    SUBJECT_ASM_CALL(des3_ede_rounds_1)(keys, halves, sp);
     return halves_to_block(halves[0], halves[1]);
 }
 
@@ -239,7 +240,7 @@ static void crypt_3(const uint64_t *keys, uint64_t blocks[INTERLEAVED])
     for (unsigned i = 0; i < INTERLEAVED; i++) {
         halves_from_block(&halves[i], &halves[INTERLEAVED + i], blocks[i]);
     }
-    des3_ede_rounds_3(keys, halves, sp);
+    SUBJECT_ASM_CALL(des3_ede_rounds_3)(keys, halves, sp);
     for (unsigned i = 0; i < INTERLEAVED; i++) {
         blocks[i] = halves_to_block(halves[i], halves[INTERLEAVED + i]);
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Assembly, for a .S file of an implementation that includes des3_ede_interleaved.h: the 48 rounds of Triple DES for one
- * block, or for three of them side by side. System V ABI for x86-64:
+ * block, or for three of them side by side. For both conventions of x86-64 (subject_asm.h):
  *
- *   void des3_ede_rounds_...(const uint64_t keys[52], uint64_t *halves, const uint64_t sp[8][64]);
+ *   void SUBJECT_ASM_ABI des3_ede_rounds_...(const uint64_t keys[52], uint64_t *halves, const uint64_t sp[8][64]);
  *
  * A half is eight groups of six bits, as E makes them, each in the low end of a byte: S8 S6 S4 S2 S7 S5 S3 S1 from the
  * lowest byte up. The tables give this form too. halves holds for each block L, then for each block R.
@@ -12,6 +12,8 @@
  * its key. What comes first is for R, then one for the half that each round changes, and after 16 rounds one more for
  * the half that was not changed last: it goes into the next round, too, since the halves are not exchanged there. */
 /* clang-format off */
+#include "subject_asm.h"
+
     .set S1, 0
     .set S2, 512
     .set S3, 1024
@@ -113,9 +115,8 @@
 
     .text
     .balign 64
-    .globl des3_ede_rounds_1
-    .type des3_ede_rounds_1, @function
-des3_ede_rounds_1:
+FUNCTION(des3_ede_rounds_1)
+    ENTER_3
     push    %rbx
     push    %rbp
     push    %rsi
@@ -137,13 +138,12 @@ des3_ede_rounds_1:
     mov     %r9, 8(%rsi)
     pop     %rbp
     pop     %rbx
-    ret
-    .size des3_ede_rounds_1, . - des3_ede_rounds_1
+    LEAVE
+END(des3_ede_rounds_1)
 
     .balign 64
-    .globl des3_ede_rounds_3
-    .type des3_ede_rounds_3, @function
-des3_ede_rounds_3:
+FUNCTION(des3_ede_rounds_3)
+    ENTER_3
     push    %rbx
     push    %rbp
     push    %r12
@@ -186,7 +186,7 @@ des3_ede_rounds_3:
     pop     %r12
     pop     %rbp
     pop     %rbx
-    ret
-    .size des3_ede_rounds_3, . - des3_ede_rounds_3
+    LEAVE
+END(des3_ede_rounds_3)
 
     .section .note.GNU-stack, "", @progbits

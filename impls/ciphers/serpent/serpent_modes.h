@@ -347,6 +347,9 @@ static inline void xts_crypt(const struct serpent_ctx *c, const struct serpent_c
     size_t tail_len = len % BLOCK_LEN;
     size_t num_blocks = len / BLOCK_LEN - (tail_len != 0);
 
+    if (len < BLOCK_LEN) {
+        return;
+    }
     serpent_encrypt_block(&tweak_ctx->keys, tweak, iv);
     if (num_blocks > 1) {
         xts_blocks(c, dst, src, num_blocks, tweak, decrypting);

@@ -371,6 +371,9 @@ static inline void xts_crypt(const void *ctx, const struct sm4_ctx *tweak_ctx, u
     const size_t num_blocks = len / BLOCK_LEN - (tail_len != 0);
     uint8_t tweak[BLOCK_LEN];
 
+    if (len < BLOCK_LEN) {
+        return;
+    }
     crypt_block(tweak_ctx->plain.encrypt, tweak, iv);
     xts_blocks(&keys, dst, src, num_blocks, tweak, order);
     if (tail_len != 0) {

@@ -297,6 +297,9 @@ static void xts_crypt(const void *ctx, const void *tweak_ctx, subject_blocks_fn 
     size_t whole = len - tail_len - (tail_len != 0 ? BLOCK_LEN : 0);
     struct element tweak;
 
+    if (len < BLOCK_LEN) {
+        return;
+    }
     encrypt_blocks(tweak_ctx, masks, iv, 1);
     tweak = (struct element){load_le64(masks + 8), load_le64(masks)};
     for (size_t run; whole > 0; whole -= run) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The rounds of CAST-128 (RFC 2144, 2) for one chunk of four blocks, or for four of them side by side. A chunk's halves
- * fill a register each. System V ABI for x86-64:
+ * fill a register each. For both conventions of x86-64 (subject_asm.h):
  *
- *   void cast5_rounds_...(const struct cast5_ctx *ctx, __m128i *halves, const uint32_t *const boxes[4]);
+ *   void SUBJECT_ASM_ABI cast5_rounds_...(const struct cast5_ctx *ctx, __m128i *halves, const uint32_t *const boxes[4]);
  *
  * halves holds for each chunk the half that changes first, then for each the other one; boxes are S1 to S4. Of ctx the
  * offsets below are known, and that of each four-byte member there is one more before the first and after the last.
@@ -11,6 +11,8 @@
  * What begins a chunk's round (mask, rotate, move to general registers) waits for vector units, what finishes it (byte
  * by byte index, load, insert; join) for load units. With four chunks the next one is begun before each is finished:
  * a core that looks far ahead does not do so by itself, since the waiting instructions fill its queues. */
+#include "subject_asm.h"
+
     .set NUM_ROUNDS, 0
     .set MASK, 4           /* Kmi */
     .set LEFT, MASK + 64   /* Kri + 16 modulo 32: turns Ia and Ib into the low half */
@@ -166,6 +168,7 @@
 .endm
 
 .macro enter blocks
+    ENTER_3
     push    %rbx
     push    %rbp
     push    %r12
@@ -184,7 +187,7 @@
     pop     %r12
     pop     %rbp
     pop     %rbx
-    ret
+    LEAVE
 .endm
 
 /* Types repeat after three rounds and halves after two: six rounds make a loop. 16 rounds are 6 + 6 + 4. */
@@ -235,31 +238,23 @@
 
     .text
     .balign 64
-    .globl cast5_rounds_encrypt_16
-    .type cast5_rounds_encrypt_16, @function
-cast5_rounds_encrypt_16:
+FUNCTION(cast5_rounds_encrypt_16)
     encrypt 16
-    .size cast5_rounds_encrypt_16, . - cast5_rounds_encrypt_16
+END(cast5_rounds_encrypt_16)
 
     .balign 64
-    .globl cast5_rounds_decrypt_16
-    .type cast5_rounds_decrypt_16, @function
-cast5_rounds_decrypt_16:
+FUNCTION(cast5_rounds_decrypt_16)
     decrypt 16
-    .size cast5_rounds_decrypt_16, . - cast5_rounds_decrypt_16
+END(cast5_rounds_decrypt_16)
 
     .balign 64
-    .globl cast5_rounds_encrypt_4
-    .type cast5_rounds_encrypt_4, @function
-cast5_rounds_encrypt_4:
+FUNCTION(cast5_rounds_encrypt_4)
     encrypt 4
-    .size cast5_rounds_encrypt_4, . - cast5_rounds_encrypt_4
+END(cast5_rounds_encrypt_4)
 
     .balign 64
-    .globl cast5_rounds_decrypt_4
-    .type cast5_rounds_decrypt_4, @function
-cast5_rounds_decrypt_4:
+FUNCTION(cast5_rounds_decrypt_4)
     decrypt 4
-    .size cast5_rounds_decrypt_4, . - cast5_rounds_decrypt_4
+END(cast5_rounds_decrypt_4)
 
     .section .note.GNU-stack, "", @progbits

@@ -12,6 +12,7 @@
 
 #include "cast5_sbox.h"
 #include "subject.h"
+#include "subject_asm.h"
 
 #define BLOCK_LEN 8u
 #define CHUNK 4u
@@ -236,7 +237,7 @@ ALWAYS_INLINE __m128i swap_words(__m128i v)
 #define ODD_WORDS 0xdd
 #define SELECT_WORDS(a, b, which) _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(a), _mm_castsi128_ps(b), (which)))
 
-typedef void rounds_fn(const struct cast5_ctx *ctx, __m128i *halves, const uint32_t *const boxes[4]);
+typedef void SUBJECT_ASM_ABI rounds_fn(const struct cast5_ctx *ctx, __m128i *halves, const uint32_t *const boxes[4]);
 
 rounds_fn cast5_rounds_encrypt_16, cast5_rounds_decrypt_16, cast5_rounds_encrypt_4, cast5_rounds_decrypt_4;
 
@@ -254,7 +255,7 @@ ALWAYS_INLINE void crypt_chunks(const struct cast5_ctx *ctx, __m128i *pairs, siz
         halves[i] = SELECT_WORDS(a, b, EVEN_WORDS);
         halves[chunks + i] = SELECT_WORDS(a, b, ODD_WORDS);
     }
-    rounds(ctx, halves, boxes);
+    SUBJECT_ASM_CALL (*rounds)(ctx, halves, boxes);
     for (size_t i = 0; i < chunks; i++) {
         pairs[2 * i] = swap_words(_mm_unpacklo_epi32(halves[chunks + i], halves[i]));
         pairs[2 * i + 1] = swap_words(_mm_unpackhi_epi32(halves[chunks + i], halves[i]));

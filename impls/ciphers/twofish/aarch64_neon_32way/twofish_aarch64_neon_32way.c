@@ -146,14 +146,51 @@ static inline void round_of_all(const struct neon_ctx *ctx, const uint32_t *k, c
     }
 }
 
+static inline uint32x4_t load_four(const uint8_t *p)
+{
+    return vreinterpretq_u32_u8(vld1q_u8(p));
+}
+
+static inline void store_four(uint8_t *p, uint32x4_t v)
+{
+    vst1q_u8(p, vreinterpretq_u8_u32(v));
+}
+
+static inline uint32x4_t low_pairs(uint32x4_t a, uint32x4_t b)
+{
+    return vreinterpretq_u32_u64(vtrn1q_u64(vreinterpretq_u64_u32(a), vreinterpretq_u64_u32(b)));
+}
+
+static inline uint32x4_t high_pairs(uint32x4_t a, uint32x4_t b)
+{
+    return vreinterpretq_u32_u64(vtrn2q_u64(vreinterpretq_u64_u32(a), vreinterpretq_u64_u32(b)));
+}
+
+/* Four blocks into their first, second, third and fourth words, or back. */
+static inline void transpose_words(uint32x4_t v[4])
+{
+    const uint32x4_t a = vtrn1q_u32(v[0], v[1]), b = vtrn2q_u32(v[0], v[1]);
+    const uint32x4_t c = vtrn1q_u32(v[2], v[3]), d = vtrn2q_u32(v[2], v[3]);
+
+    v[0] = low_pairs(a, c);
+    v[1] = low_pairs(b, d);
+    v[2] = high_pairs(a, c);
+    v[3] = high_pairs(b, d);
+}
+
 static inline void load_words(struct words *w, const uint8_t *src, const uint32_t *k)
 {
     for (unsigned i = 0; i < WAYS; i += 4) {
-        const uint32x4x4_t v = vld4q_u32((const uint32_t *)(const void *)(src + 16 * i));
-        vst1q_u32(w->word[0] + i, veorq_u32(v.val[0], vdupq_n_u32(k[0])));
-        vst1q_u32(w->word[1] + i, veorq_u32(v.val[1], vdupq_n_u32(k[1])));
-        vst1q_u32(w->word[2] + i, veorq_u32(v.val[2], vdupq_n_u32(k[2])));
-        vst1q_u32(w->word[3] + i, veorq_u32(v.val[3], vdupq_n_u32(k[3])));
+        uint32x4_t v[4];
+#pragma GCC unroll 4
+        for (unsigned j = 0; j < 4; j++) {
+            v[j] = load_four(src + 16 * (i + j));
+        }
+        transpose_words(v);
+#pragma GCC unroll 4
+        for (unsigned j = 0; j < 4; j++) {
+            vst1q_u32(w->word[j] + i, veorq_u32(v[j], vdupq_n_u32(k[j])));
+        }
     }
 }
 
@@ -161,12 +198,16 @@ static inline void load_words(struct words *w, const uint8_t *src, const uint32_
 static inline void unload_words(uint8_t *dst, const struct words *w, const uint32_t *k)
 {
     for (unsigned i = 0; i < WAYS; i += 4) {
-        uint32x4x4_t v;
-        v.val[0] = veorq_u32(vld1q_u32(w->word[2] + i), vdupq_n_u32(k[0]));
-        v.val[1] = veorq_u32(vld1q_u32(w->word[3] + i), vdupq_n_u32(k[1]));
-        v.val[2] = veorq_u32(vld1q_u32(w->word[0] + i), vdupq_n_u32(k[2]));
-        v.val[3] = veorq_u32(vld1q_u32(w->word[1] + i), vdupq_n_u32(k[3]));
-        vst4q_u32((uint32_t *)(void *)(dst + 16 * i), v);
+        uint32x4_t v[4];
+#pragma GCC unroll 4
+        for (unsigned j = 0; j < 4; j++) {
+            v[j] = veorq_u32(vld1q_u32(w->word[(j + 2) % 4] + i), vdupq_n_u32(k[j]));
+        }
+        transpose_words(v);
+#pragma GCC unroll 4
+        for (unsigned j = 0; j < 4; j++) {
+            store_four(dst + 16 * (i + j), v[j]);
+        }
     }
 }
 
