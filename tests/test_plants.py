@@ -126,6 +126,19 @@ def test_a_fault_that_is_wrong_is_refused(rooted: Path, content: str, message: s
     assert any("faults.toml" in str(problem) for problem in lint(rooted))
 
 
+def test_a_control_whose_check_judges_whole_cells_alone_must_be_judged_so(rooted: Path) -> None:
+    whole = text().replace('"output"', f'"{WHOLE}"')
+    control = whole.partition("\n")[2].replace("[[fault]]", "[[control]]").replace("toy_off", "toy_on")
+    bare = control.replace(f'symptom = "{WHOLE}"\n', "")
+    registry = load_registry(beside_check(rooted, whole + bare))
+    with pytest.raises(BadInput, match=r'toy_on: is a control of lengths, .*: add symptom = "cell"'):
+        load_plants(registry)
+    beside_check(rooted, whole + control)
+    assert [plant.control for plant in load_plants(registry)] == [False, True]
+    beside_check(rooted, whole + bare + text().partition("\n")[2].replace("toy_off", "toy_out"))
+    assert [plant.symptom for plant in load_plants(registry)] == [WHOLE, "output", ""]
+
+
 def test_faults_of_a_check_that_is_gone_are_missed(rooted: Path) -> None:
     beside_check(rooted, text())
     (rooted / "conformance" / "checks" / "lengths.py").rename(rooted / "conformance" / "checks" / "sizes.py")
