@@ -40,8 +40,8 @@ static struct subject_leaf leaf_apart(void)
     };
 }
 
-/* 1 to 2 * ways + 1, of many ways those about multiples of them, and what is few anyhow; then 3 * ways and 4 * ways + 1, for
- * loops that go round more often. With `few` ways and 2 * ways + 1 alone. */
+/* 1 to 2 * ways + 1, of many ways those about multiples of them, and what is few anyhow; then 4 * ways + 1, for loops that go
+ * round more often. With `few` ways and 2 * ways + 1 alone. */
 static int is_tried(uint32_t num_blocks, int few)
 {
     uint32_t ways = subject.ways, most = 2 * ways + 1;
@@ -51,7 +51,7 @@ static int is_tried(uint32_t num_blocks, int few)
     if (num_blocks <= most) {
         return num_blocks <= FEW_BLOCKS || (num_blocks + 1) % ways <= 2;
     }
-    return num_blocks == 3 * ways || num_blocks == 4 * ways + 1;
+    return num_blocks == 4 * ways + 1;
 }
 
 /* The number of blocks behind this one, 0 behind the last. */
