@@ -23,7 +23,8 @@ from crosslane.model import Registry
 from crosslane.plan import Counts
 from crosslane.planted.battery import proven_checks, shortfalls
 from crosslane.planted.prove import prove
-from crosslane.planted.selftest import claimed, try_spot, try_spots
+from crosslane.planted.score import holds, report
+from crosslane.planted.selftest import Tried, claimed, try_spot, try_spots
 from crosslane.planted.spots import Spot, spots_of, unplaced
 from crosslane.planted.wholes import red_checks, run_whole
 from crosslane.plants import WHOLE, Plant, case_file, check_cases, load_plants, plant_lanes
@@ -188,6 +189,19 @@ def test_a_fault_that_is_wrong_is_refused(rooted: Path, content: str, message: s
     assert any("faults.toml" in str(problem) for problem in lint(rooted))
 
 
+def test_a_control_whose_check_judges_whole_cells_alone_must_be_judged_so(rooted: Path) -> None:
+    whole = text().replace('"output"', f'"{WHOLE}"')
+    control = whole.partition("\n")[2].replace("[[fault]]", "[[control]]").replace("toy_off", "toy_on")
+    bare = control.replace(f'symptom = "{WHOLE}"\n', "")
+    registry = load_registry(beside_check(rooted, whole + bare))
+    with pytest.raises(BadInput, match=r'toy_on: is a control of lengths, .*: add symptom = "cell"'):
+        load_plants(registry)
+    beside_check(rooted, whole + control)
+    assert [plant.control for plant in load_plants(registry)] == [False, True]
+    beside_check(rooted, whole + bare + text().partition("\n")[2].replace("toy_off", "toy_out"))
+    assert [plant.symptom for plant in load_plants(registry)] == [WHOLE, "output", ""]
+
+
 def test_faults_of_a_check_that_is_gone_are_missed(rooted: Path) -> None:
     beside_check(rooted, text())
     (rooted / "conformance" / "checks" / "lengths.py").rename(rooted / "conformance" / "checks" / "sizes.py")
@@ -272,7 +286,7 @@ def test_a_proof_holds_and_says_why_it_does_not(spots: list[Spot], tmp_path: Pat
 def test_random_cases_find_a_fault_and_leave_a_control_green(spots: list[Spot]) -> None:
     checks = load_checks(data_root())
     told: list[str] = []
-    counts = Counts(16384, 16384, 16384)
+    counts = Counts(16384, 1, 1)
     fault, control = try_spots(spots, checks, counts, num_workers=2, tell=lambda item: told.append(item.name))
     assert told == ["ctr_carry_lost", "ctr_prefetch"]
     assert fault.holds
@@ -280,6 +294,9 @@ def test_random_cases_find_a_fault_and_leave_a_control_green(spots: list[Spot]) 
     assert "counter_wrap" in fault.checks
     assert 0 < fault.comparisons < 16384
     assert (control.holds, control.caught, control.comparisons) == (True, False, 16384)
+    few = [replace(spot, lane=lane_named(load_registry(data_root()).lanes, NEAR)) for spot in spots]
+    quiet = try_spots(few, checks, Counts(16384, 16384, 8), num_workers=2, tell=told.append)
+    assert [(item.full, item.comparisons <= 8) for item in quiet] == [(False, True), (False, True)]
 
 
 @pytest.mark.parametrize(
@@ -432,3 +449,50 @@ def test_an_emulated_lane_is_shrunk_for_where_the_host_is_faster() -> None:
     assert found.case is not None
     elsewhere = replace(near, near=replace(native.subject, mode="ctr"))
     assert claimed(try_spot(elsewhere, 16384), load_checks(data_root())).holds
+
+
+def tried(lane: str, *, caught: bool, full: bool, control: bool = False, took_s: float = 1.0) -> Tried:
+    return Tried(
+        name="toy_on" if control else "toy_off", cell=f"ecb(toy)/toy-generic@{lane}", full=full, control=control,
+        wanted="lengths", caught=caught, symptom="output", fault_class="", checks=("lengths",) if caught else (),
+        comparisons=640, took_s=took_s, shrink_s=0.0, case=None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("caught", "good", "lines"),
+    [
+        ({"full": True, "few": True}, True, 1),
+        ({"full": True, "few": False}, True, 2),
+        ({"few": True, "fewer": False}, True, 2),
+        ({"full": False, "few": True}, False, 2),
+        ({"few": False, "fewer": False}, False, 2),
+    ],
+)
+def test_a_fault_must_show_where_the_grids_are_full_and_somewhere(
+    caught: dict[str, bool], good: bool, lines: int
+) -> None:
+    items = [tried(lane, caught=seen, full=lane == "full") for lane, seen in caught.items()]
+    said = list(report(items, whole=True))
+    assert (holds(items, whole=True), len(said)) == (good, lines)
+    missed = ", ".join(f"ecb(toy)/toy-generic@{lane}" for lane, seen in caught.items() if not seen)
+    assert not missed or said[0] == f"toy_off: caught in {sum(caught.values())} of 2 lanes, not in {missed}"
+    assert said[-1].startswith(f"{int(good)} of 1 planted faults were caught by the check that is meant to, in ")
+
+
+def test_a_control_must_be_green_in_every_lane() -> None:
+    green, red = (tried("few", caught=caught, full=False, control=True) for caught in (False, True))
+    assert holds([green, green], whole=True)
+    assert not holds([green, red], whole=True)
+    assert list(report([green, red], whole=True))[-1].endswith("; 0 of 1 controls stayed green")
+
+
+def test_a_whole_run_whose_faults_are_caught_late_is_not_good() -> None:
+    times = (0.1, 2.0, 9.0)
+    items = [tried(f"full_{took}", caught=True, full=True, took_s=took) for took in times]
+    assert holds(items, whole=False)
+    assert not holds(items, whole=True)
+    assert list(report(items, whole=True))[-1] == (
+        "the median until a fault is caught is 2.00 s, and must be less than 2 s"
+    )
+    assert holds(items[:2], whole=True)

@@ -513,10 +513,11 @@ def test_any_other_value_in_a_hello_is_read_or_refused(field: str, value: Any) -
 
 def test_bulk_and_its_answer_are_laid_out_as_the_protocol_says() -> None:
     request = messages.BulkRequest(
-        seed=2**64 - 1, key_len=32, iv_len=16, aad_len=20, tag_len=12, decrypting=True, counts=True
+        seed=2**64 - 1, key_len=32, iv_len=16, aad_len=20, tag_len=12, decrypting=True, counts=True, few=False
     )
-    payload = struct.pack("<Q6I", 2**64 - 1, 32, 16, 20, 12, 1, 1)
-    assert messages.encode_bulk(request) == messages.encode_message(Kind.BULK, payload)
+    for few, flags in ((False, 1), (True, 3)):
+        payload = struct.pack("<Q6I", 2**64 - 1, 32, 16, 20, 12, 1, flags)
+        assert messages.encode_bulk(replace(request, few=few)) == messages.encode_message(Kind.BULK, payload)
     answer = struct.pack("<QQQ4I", 9, 264, 17, 3, 33, 64, 0)
     seen = messages.Compared(num_compared=264, offset=17, what=messages.Difference.IV, num_blocks=33, wrap_bits=64)
     assert messages.decode_compared(answer) == seen

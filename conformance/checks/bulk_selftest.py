@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives the same answer to many blocks at once as to one block at a time, a counter about to wrap among them."""
+"""Answers many blocks at once as one at a time, with every length of key, and with a counter about to wrap."""
 
 from __future__ import annotations
 

@@ -40,14 +40,27 @@ static struct subject_leaf leaf_apart(void)
     };
 }
 
-/* 1 to 2 * ways + 1; of many ways those about multiples of them, and what is few anyhow. */
-static uint32_t next_num_blocks(uint32_t num_blocks)
+/* 1 to 2 * ways + 1, of many ways those about multiples of them, and what is few anyhow; then 4 * ways + 1, for loops that go
+ * round more often. With `few` ways and 2 * ways + 1 alone. */
+static int is_tried(uint32_t num_blocks, int few)
 {
-    uint32_t most = 2 * subject.ways + 1 < MAX_BLOCKS ? 2 * subject.ways + 1 : MAX_BLOCKS;
+    uint32_t ways = subject.ways, most = 2 * ways + 1;
+    if (few) {
+        return num_blocks == ways || num_blocks == most;
+    }
+    if (num_blocks <= most) {
+        return num_blocks <= FEW_BLOCKS || (num_blocks + 1) % ways <= 2;
+    }
+    return num_blocks == 4 * ways + 1;
+}
+
+/* The number of blocks behind this one, 0 behind the last. */
+static uint32_t next_num_blocks(uint32_t num_blocks, int few)
+{
     do {
         num_blocks++;
-    } while (num_blocks > FEW_BLOCKS && num_blocks <= most && (num_blocks + 1) % subject.ways > 2);
-    return num_blocks <= most ? num_blocks : 0;
+    } while (num_blocks <= MAX_BLOCKS && !is_tried(num_blocks, few));
+    return num_blocks <= MAX_BLOCKS ? num_blocks : 0;
 }
 
 /* The counter's lowest bits wrap in the middle of the message. */
@@ -96,7 +109,7 @@ static uint32_t compare(const struct answer *bulk, const struct answer *single, 
     return what;
 }
 
-const char *bulk_run(const struct made_request *r, int counts, struct bulk_result *result)
+const char *bulk_run(const struct made_request *r, int counts, int few, struct bulk_result *result)
 {
     static const uint32_t wraps[] = {0, 32, 64, 128};
     static struct held held;
@@ -109,7 +122,7 @@ const char *bulk_run(const struct made_request *r, int counts, struct bulk_resul
     watchdog_allow(10);
     subject_running = 1;
     result->what = made_begin(&held, r) != SUBJECT_OK ? BULK_STATUS : BULK_AGREES;
-    for (uint32_t n = 1; n > 0 && result->what == BULK_AGREES; n = next_num_blocks(n)) {
+    for (uint32_t n = next_num_blocks(0, few); n > 0 && result->what == BULK_AGREES; n = next_num_blocks(n, few)) {
         for (unsigned i = 0; i < (counts ? 4 : 1) && result->what == BULK_AGREES; i++) {
             size_t len = (size_t)n * subject.block_len;
             if (wraps[i] > 8 * r->iv_len) {

@@ -343,7 +343,8 @@ static void do_bulk(uint64_t len)
     paths_disarm();
     thunks_assembly_on(0);
     uint64_t begun = cpu_time_ns();
-    const char *wrong = bulk_run(&request, load_le32(p + 28) != 0, &result);
+    uint32_t flags = load_le32(p + 28);
+    const char *wrong = bulk_run(&request, (flags & BULK_COUNTS) != 0, (flags & BULK_FEW) != 0, &result);
     if (wrong != NULL) {
         shim_fail(wrong);
     }

@@ -255,8 +255,9 @@ struct bulk_result {
     uint32_t num_blocks, wrap_bits;
     uint64_t offset; /* of the first byte that differs */
 };
-/* NULL, or what is wrong. `counts`: the iv is a big-endian counter. */
-const char *bulk_run(const struct made_request *r, int counts, struct bulk_result *result);
+/* NULL, or what is wrong. `counts`: the iv is a big-endian counter; `few`: with few numbers of blocks. */
+enum { BULK_COUNTS = 1, BULK_FEW = 2 };
+const char *bulk_run(const struct made_request *r, int counts, int few, struct bulk_result *result);
 
 /* stream.c */
 int stream_read(void *data, size_t len); /* 0, or -1 at the end of input */

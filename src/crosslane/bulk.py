@@ -7,7 +7,7 @@ An implementation is held against itself: it needs neither the generic one nor a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from crosslane.client import SharedMemory, SubjectEnded
 from crosslane.describe import signal_name
@@ -19,7 +19,7 @@ from crosslane.messages import BulkRequest, Compared, Difference
 from crosslane.records import Finding
 from crosslane.wire import Symptom, Verdict
 
-__all__ = ["BULK", "bulk_request", "read_bulk", "run_bulk", "see_bulk"]
+__all__ = ["BULK", "bulk_requests", "read_bulk", "run_bulk", "see_bulk"]
 
 BULK = "bulk"
 _AAD_LEN = 20
@@ -35,16 +35,24 @@ _SYMPTOMS = {
 }
 
 
-def bulk_request(manifest: Manifest, direction: str) -> BulkRequest:
-    """The request to a shim: the longest key and tag, the first length of iv that the mode names."""
-    return BulkRequest(
-        seed=int(manifest.digest, 16),
-        key_len=max(manifest.key_lens) * manifest.num_keys + manifest.key_extra_len,
-        iv_len=manifest.iv_lens[0] if manifest.iv_lens else 0,
-        aad_len=_AAD_LEN if manifest.aad else 0,
-        tag_len=max(manifest.tag_lens, default=0),
-        decrypting=direction == "decrypt",
-        counts=manifest.iv in _COUNTERS,
+def bulk_requests(manifest: Manifest, direction: str) -> tuple[BulkRequest, ...]:
+    """The requests to a shim: the longest key, then each other, whose bulk code is its own in some ciphers.
+
+    All with the longest tag and the first length of iv that the mode names.
+    """
+    longest, *others = sorted(manifest.key_lens, reverse=True)
+    return tuple(
+        BulkRequest(
+            seed=int(manifest.digest, 16),
+            key_len=key_len * manifest.num_keys + manifest.key_extra_len,
+            iv_len=manifest.iv_lens[0] if manifest.iv_lens else 0,
+            aad_len=_AAD_LEN if manifest.aad else 0,
+            tag_len=max(manifest.tag_lens, default=0),
+            decrypting=direction == "decrypt",
+            counts=manifest.iv in _COUNTERS,
+            few=key_len != longest,
+        )
+        for key_len in (longest, *others)
     )
 
 
@@ -66,28 +74,31 @@ def run_bulk(manifest: Manifest, desks: Sequence[Desk]) -> None:
             if not desk.alive:
                 break
             try:
-                _judge(desk, f"{BULK}-{manifest.digest}-{direction}", bulk_request(manifest, direction))
+                _judge(desk, f"{BULK}-{manifest.digest}-{direction}", bulk_requests(manifest, direction))
             except HarnessFault as fault:
                 desk.fail(fault)
 
 
-def _judge(desk: Desk, trial: str, request: BulkRequest) -> None:
-    num_compared, verdict, symptom, text = _ask(desk.executor, request)
-    desk.num_bulk += num_compared
-    if text:
-        again = see_bulk(desk.plan.station, request)
-        desk.num_departed += 1
-        desk.findings[BULK, request.decrypting] = Finding(
-            trial, verdict.name.lower(), symptom.name.lower(), "alone" if again else "flaky", 1, text
-        )
+def _judge(desk: Desk, trial: str, requests: Sequence[BulkRequest]) -> None:
+    """Until the first length of key with which something departs."""
+    for request in requests:
+        num_compared, verdict, symptom, text = _ask(desk.executor, request)
+        desk.num_bulk += num_compared
+        if text:
+            again = see_bulk(desk.plan.station, [request])
+            desk.num_departed += 1
+            desk.findings[BULK, request.decrypting] = Finding(
+                trial, verdict.name.lower(), symptom.name.lower(), "alone" if again else "flaky", 1, text
+            )
+            return
 
 
-def see_bulk(station: Station, request: BulkRequest) -> str:
-    """What departs in a fresh process; empty where nothing does."""
+def see_bulk(station: Station, requests: Iterable[BulkRequest]) -> str:
+    """What departs first in a fresh process; empty where nothing does."""
     memory = SharedMemory("crosslane-batch", _NO_BATCH_LEN, sealed=True)
     executor = Executor(station, memory)
     try:
-        return _ask(executor, request)[3]
+        return next((text for *_, text in (_ask(executor, request) for request in requests) if text), "")
     finally:
         executor.release()
         memory.close()
@@ -96,20 +107,21 @@ def see_bulk(station: Station, request: BulkRequest) -> str:
 def _ask(executor: Executor, request: BulkRequest) -> tuple[int, Verdict, Symptom, str]:
     """Messages compared, and how and with which words the trial departed."""
     doing = "decrypting" if request.decrypting else "encrypting"
+    under = f"under a key of {request.key_len} bytes"
     try:
         seen = executor.bulk(request)
     except SubjectEnded as ended:
         record = ended.ended.record
         if record["verdict"] == Verdict.HANG:
-            return 1, Verdict.HANG, Symptom.NONE, f"{doing} many blocks at once does not come back"
+            return 1, Verdict.HANG, Symptom.NONE, f"{doing} many blocks at once {under} does not come back"
         how = f"with {signal_name(int(record['signal']))}" if record["signal"] else "by ending the process"
         report = sanitizer_report(ended.said)
-        text = " ".join((doing, "many blocks at once crashes", *_parts(how, report)))
+        text = " ".join((f"{doing} many blocks at once {under} crashes", *_parts(how, report)))
         return 1, Verdict.CRASH, Symptom.NONE, text
     if seen.what is Difference.NONE:
         return seen.num_compared, Verdict.RAN, Symptom.NONE, ""
     verdict = Verdict.REJECT if seen.what is Difference.STATUS else Verdict.DISAGREE
-    return seen.num_compared, verdict, _SYMPTOMS[seen.what], " ".join(_sentence(doing, seen))
+    return seen.num_compared, verdict, _SYMPTOMS[seen.what], " ".join(_sentence(doing, under, seen))
 
 
 def _parts(how: str, report: str) -> Iterator[str]:
@@ -118,8 +130,8 @@ def _parts(how: str, report: str) -> Iterator[str]:
         yield report
 
 
-def _sentence(doing: str, seen: Compared) -> Iterator[str]:
-    yield f"{doing} {seen.num_blocks} block{'s' if seen.num_blocks > 1 else ''} in one call"
+def _sentence(doing: str, under: str, seen: Compared) -> Iterator[str]:
+    yield f"{doing} {seen.num_blocks} block{'s' if seen.num_blocks > 1 else ''} in one call {under}"
     if seen.wrap_bits:
         yield f"with a counter whose lower {seen.wrap_bits} bits wrap"
     if seen.what is Difference.STATUS:

@@ -208,7 +208,10 @@ class Digests:
 
 @dataclass(frozen=True)
 class BulkRequest:
-    """BULK: many blocks at once against one at a time; ``counts`` where the iv is a big-endian counter."""
+    """BULK: many blocks at once against one at a time; ``counts`` where the iv is a big-endian counter.
+
+    ``few``: ways and 2 * ways + 1 blocks alone.
+    """
 
     seed: int
     key_len: int
@@ -217,6 +220,7 @@ class BulkRequest:
     tag_len: int
     decrypting: bool
     counts: bool
+    few: bool
 
 
 @dataclass(frozen=True)
@@ -306,7 +310,8 @@ def encode_large(request: LargeRequest) -> bytes:
 
 def encode_bulk(request: BulkRequest) -> bytes:
     """BULK."""
-    return encode_message(Kind.BULK, _BULK.pack(*vars(request).values()))
+    *lengths, counts, few = vars(request).values()
+    return encode_message(Kind.BULK, _BULK.pack(*lengths, counts | few << 1))
 
 
 _HELLO_TYPES: Mapping[str, type] = {

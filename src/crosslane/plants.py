@@ -115,7 +115,22 @@ def load_plants(registry: Registry) -> tuple[Plant, ...]:
         if other is not plant or plant.name in modes:
             taken = f"the plant in {shown(other.where)}" if other is not plant else "a mode"
             raise BadInput(f"{shown(plant.where)}: the name {plant.name!r} is that of {taken}: rename it")
+    _check_wholes(plants)
     return tuple(plants)
+
+
+def _check_wholes(plants: Iterable[Plant]) -> None:
+    """A control of a check whose faults no case shows would not meet that check where no whole cell is judged."""
+    shown_by_cases: dict[str, bool] = {}
+    for plant in plants:
+        if not plant.control:
+            shown_by_cases[plant.check] = shown_by_cases.get(plant.check, False) or plant.symptom != WHOLE
+    for plant in plants:
+        if plant.control and plant.symptom != WHOLE and not shown_by_cases.get(plant.check, True):
+            raise BadInput(
+                f"{shown(plant.where)}: {plant.name}: is a control of {plant.check}, all faults of which are judged by "
+                f'whole cells: add symptom = "{WHOLE}"'
+            )
 
 
 def _read(registry: Registry, path: Path, *, known: Iterable[str], check: str = "", driver: str = "") -> list[Plant]:

@@ -50,11 +50,15 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Proof:
-    """Whether a planted fault was caught, or a control stayed green, in one cell; ``text`` says what went otherwise."""
+    """Whether a planted fault was caught, or a control stayed green, in one cell; ``text`` says what went otherwise.
+
+    ``whole``: by the judgement of the whole cell, and not by a stored case.
+    """
 
     name: str
     cell: str
     control: bool
+    whole: bool
     holds: bool
     text: str = ""
 

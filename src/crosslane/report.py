@@ -171,11 +171,12 @@ def _proofs(result: RunResult) -> Iterator[str]:
             kind = "control" if proof.control else "planted fault"
             yield f"VOID: {kind} {proof.name} in {proof.cell}: {proof.text}"
     if result.proofs:
-        faults = [proof.holds for proof in result.proofs if not proof.control]
+        faults = [proof for proof in result.proofs if not proof.control]
         controls = [proof.holds for proof in result.proofs if proof.control]
+        by_case, by_cell = (sum(proof.holds for proof in faults if proof.whole is kind) for kind in (False, True))
         yield (
-            f"proven: {sum(faults)} of {len(faults)} planted faults were caught by their stored cases, "
-            f"{sum(controls)} of {len(controls)} controls stayed green"
+            f"proven: {by_case + by_cell} of {len(faults)} planted faults were caught, {by_case} by their stored cases "
+            f"and {by_cell} by whole cells, {sum(controls)} of {len(controls)} controls stayed green"
         )
     if result.unproven:
         yield f"not proven on this host, {len(result.unproven)}: {', '.join(result.unproven)}"

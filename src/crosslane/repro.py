@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from crosslane.buildcache import cache_folder
-from crosslane.bulk import BULK, bulk_request, read_bulk, see_bulk
+from crosslane.bulk import BULK, bulk_requests, read_bulk, see_bulk
 from crosslane.client import SharedMemory
 from crosslane.compare import compare
 from crosslane.data import read_files
@@ -159,12 +159,12 @@ def _replay_bulk(
     """The self-test, in each selected cell of its algorithm that is no library's."""
     manifest = find_manifest(registry, trial[0], results_file)
     selection = Selection(selection.patterns or (f"{parse_algorithm(manifest.algorithm)}/*",), selection.lanes)
-    request = bulk_request(manifest, trial[1])
+    requests = bulk_requests(manifest, trial[1])
     plans = make_plans(registry, selection, counts=Counts(), require_sandbox=require_sandbox)
     for plan in plans.algorithms:
         if str(plan.algorithm) == manifest.algorithm:
             cells = [cell for cell in plan.cells if not cell.provider]
-            yield from (_answer(cell, [see_bulk(cell.station, request)]) for cell in cells)
+            yield from (_answer(cell, [see_bulk(cell.station, requests)]) for cell in cells)
 
 
 def _answer(cell: CellPlan, seen: list[str]) -> Replay:

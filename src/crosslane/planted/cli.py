@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import statistics
 import sys
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -65,17 +64,6 @@ def _line(item: Tried) -> str:
     )
 
 
-def _summary(tried: Sequence[Tried]) -> str:
-    faults = [item for item in tried if not item.control]
-    controls = [item for item in tried if item.control]
-    times = sorted(item.took_s for item in faults if item.caught)
-    spread = f", median {statistics.median(times):.2f} s, slowest {times[-1]:.2f} s" if times else ""
-    return (
-        f"{sum(item.holds for item in faults)} of {len(faults)} planted faults were caught by the check that is meant "
-        f"to{spread}; {sum(item.holds for item in controls)} of {len(controls)} controls stayed green"
-    )
-
-
 def _list(registry: Registry, plants: Sequence[Plant]) -> None:
     """Print how many faults and controls each check has, then where too few are or none is tried on this host."""
     from crosslane.isa import ARCHES  # noqa: PLC0415
@@ -129,6 +117,7 @@ def selftest_command(
     from crosslane.findings.formats import case_to_json  # noqa: PLC0415
     from crosslane.lanes import lane_named, lanes_for_host  # noqa: PLC0415
     from crosslane.plan import Counts  # noqa: PLC0415
+    from crosslane.planted.score import holds, report  # noqa: PLC0415
     from crosslane.planted.selftest import try_spots  # noqa: PLC0415
     from crosslane.planted.spots import spots_of, unplaced  # noqa: PLC0415
     from crosslane.plants import case_file, load_plants  # noqa: PLC0415
@@ -167,9 +156,10 @@ def selftest_command(
     click.echo(f"seed {seed!r}")
     if chosen is None:
         _say_untried(unplaced(registry, plants))
-    click.echo(_summary(tried))
+    whole = not patterns and not lanes and count is None
+    click.echo("\n".join(report(tried, whole=whole)))
     if json_file is not None:
         json_file.write_text(json.dumps([item.as_dict() for item in tried], indent=1) + "\n")
     if any(item.text for item in tried):
         sys.exit(HarnessFault.exit_status)
-    sys.exit(0 if all(item.holds for item in tried) else 1)
+    sys.exit(0 if holds(tried, whole=whole) else 1)

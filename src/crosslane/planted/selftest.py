@@ -37,11 +37,12 @@ class Tried:
     ``comparisons`` messages were compared until the fault was caught (all, where it was not, and for a control);
     ``took_s`` is wall time until then, ``shrink_s`` what shrinking took after it. ``found`` are symptom and class of
     all that it came to, ``checks`` claim one of them. ``symptom``, ``fault_class`` and ``case`` are of the one
-    expected.
+    expected. ``full`` is whether the lane has the full grids.
     """
 
     name: str
     cell: str
+    full: bool
     control: bool
     wanted: str
     caught: bool
@@ -83,7 +84,7 @@ def try_spots(
 
     ``shrink_all``: also what an emulated lane need not. Raises HarnessFault where a worker dies.
     """
-    wanted = [counts.of(spot.lane) if spot.lane.full else counts.emulated for spot in spots]
+    wanted = [counts.of(spot.lane) for spot in spots]
     tried: list[Tried] = []
     trying = partial(_try, shrink_all=shrink_all)
     for item in side_by_side(trying, list(zip(spots, wanted, strict=True)), num_workers=num_workers):
@@ -122,7 +123,20 @@ def try_whole(spot: Spot, count: int) -> Tried:
     caught = caught_by(plant, red)
     symptom = WHOLE if caught else ""
     return Tried(
-        plant.name, spot.cell, plant.control, plant.check, caught, symptom, "", red, comparisons, took, 0.0, None, text
+        name=plant.name,
+        cell=spot.cell,
+        full=spot.lane.full,
+        control=plant.control,
+        wanted=plant.check,
+        caught=caught,
+        symptom=symptom,
+        fault_class="",
+        checks=red,
+        comparisons=comparisons,
+        took_s=took,
+        shrink_s=0.0,
+        case=None,
+        text=text,
     )
 
 
@@ -151,6 +165,7 @@ def try_spot(spot: Spot, count: int, *, shrink_all: bool = False) -> Tried:
     return Tried(
         name=spot.plant.name,
         cell=spot.cell,
+        full=spot.lane.full,
         control=spot.plant.control,
         wanted=spot.plant.check,
         caught=caught,
