@@ -331,7 +331,10 @@ static inline void xor_backwards(uint8_t *dst, const uint8_t *a, const uint8_t *
     }
 }
 
-static void bitslice_cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
+/* A step lies on the stack: whoever hands few blocks over shall not make room for it before. */
+#define OWN_FRAME static __attribute__((noinline)) void
+
+OWN_FRAME bitslice_cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
 {
     uint8_t text[WIDE_LEN], chain[BLOCK_LEN];
 
@@ -373,7 +376,7 @@ static void bitslice_cts_cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_
 }
 
 /* The keystream of a block is the cipher of the ciphertext before it; the iv becomes the last whole block of that. */
-static void bitslice_cfb_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
+OWN_FRAME bitslice_cfb_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
 {
     uint8_t text[WIDE_LEN];
 
@@ -414,7 +417,7 @@ static void ctr_step(const struct bitslice_ctx *c, uint8_t *keystream, uint64_t 
     }
 }
 
-static void bitslice_ctr_crypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
+OWN_FRAME bitslice_ctr_crypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
 {
     uint8_t keystream[WIDE_LEN];
     uint64_t counter = load_be64(iv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Triple DES (FIPS 46-3, NIST SP 800-67) for x86-64: one block, or three side by side; and the modes that take one block
- * after the other. An implementation that includes this has a .S file that includes des3_ede_rounds_x86_64.h.
+ * Triple DES (FIPS 46-3, NIST SP 800-67) for x86-64: one block, or three side by side; and the modes made of
+ * them. An implementation that includes this has a .S file that includes des3_ede_rounds_x86_64.h.
  *
  * A half of the block is kept as E expands it: 48 bits, six in the low end of each byte, which are the indices of the
  * eight S-boxes. The tables join each S-box to P and to the next E, so that a round has nothing to mask or to turn; the
@@ -273,7 +273,8 @@ static void decrypt_blocks(const void *ctx, uint8_t *dst, const uint8_t *src, si
     crypt_blocks(((const struct des3_ede_ctx *)ctx)->decrypt_keys, dst, src, num_blocks);
 }
 
-/* Modes. */
+/* Modes. Of each step all input is in registers or on the stack before its first output is written: in place the two
+ * are the same bytes. */
 
 static void cbc_encrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
 {
@@ -283,6 +284,33 @@ static void cbc_encrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_
     for (; len >= BLOCK_LEN; len -= BLOCK_LEN) {
         chain = crypt_1(keys, load_block(src) ^ chain);
         store_block(dst, chain);
+        dst += BLOCK_LEN;
+        src += BLOCK_LEN;
+    }
+    store_block(iv, chain);
+}
+
+static void cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
+{
+    const uint64_t *keys = ((const struct des3_ede_ctx *)ctx)->decrypt_keys;
+    uint64_t chain = load_block(iv);
+
+    for (; len >= INTERLEAVED * BLOCK_LEN; len -= INTERLEAVED * BLOCK_LEN) {
+        uint64_t in[INTERLEAVED], out[INTERLEAVED];
+        memcpy(in, src, sizeof(in));
+        memcpy(out, in, sizeof(out));
+        crypt_3(keys, out);
+        for (unsigned i = 0; i < INTERLEAVED; i++) {
+            store_block(dst + BLOCK_LEN * i, out[i] ^ chain);
+            chain = in[i];
+        }
+        dst += INTERLEAVED * BLOCK_LEN;
+        src += INTERLEAVED * BLOCK_LEN;
+    }
+    for (; len >= BLOCK_LEN; len -= BLOCK_LEN) {
+        uint64_t in = load_block(src);
+        store_block(dst, crypt_1(keys, in) ^ chain);
+        chain = in;
         dst += BLOCK_LEN;
         src += BLOCK_LEN;
     }
@@ -315,6 +343,38 @@ static void cfb_encrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_
     }
 }
 
+static void cfb_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
+{
+    const uint64_t *keys = ((const struct des3_ede_ctx *)ctx)->encrypt_keys;
+    uint64_t chain = load_block(iv);
+
+    for (; len >= INTERLEAVED * BLOCK_LEN; len -= INTERLEAVED * BLOCK_LEN) {
+        uint64_t in[INTERLEAVED], out[INTERLEAVED];
+        memcpy(in, src, sizeof(in));
+        out[0] = chain;
+        out[1] = in[0];
+        out[2] = in[1];
+        chain = in[2];
+        crypt_3(keys, out);
+        for (unsigned i = 0; i < INTERLEAVED; i++) {
+            store_block(dst + BLOCK_LEN * i, out[i] ^ in[i]);
+        }
+        dst += INTERLEAVED * BLOCK_LEN;
+        src += INTERLEAVED * BLOCK_LEN;
+    }
+    for (; len >= BLOCK_LEN; len -= BLOCK_LEN) {
+        uint64_t in = load_block(src);
+        store_block(dst, crypt_1(keys, chain) ^ in);
+        chain = in;
+        dst += BLOCK_LEN;
+        src += BLOCK_LEN;
+    }
+    store_block(iv, chain);
+    if (len > 0) {
+        xor_partial(dst, src, crypt_1(keys, chain), len);
+    }
+}
+
 static void ofb_crypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
 {
     const uint64_t *keys = ((const struct des3_ede_ctx *)ctx)->encrypt_keys;
@@ -330,6 +390,37 @@ static void ofb_crypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t 
     if (len > 0) {
         xor_partial(dst, src, crypt_1(keys, chain), len);
     }
+}
+
+static void ctr_crypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
+{
+    const uint64_t *keys = ((const struct des3_ede_ctx *)ctx)->encrypt_keys;
+    uint64_t counter = __builtin_bswap64(load_block(iv));
+
+    for (; len >= INTERLEAVED * BLOCK_LEN; len -= INTERLEAVED * BLOCK_LEN) {
+        uint64_t keystream[INTERLEAVED];
+        for (unsigned i = 0; i < INTERLEAVED; i++) {
+            keystream[i] = __builtin_bswap64(counter + i);
+        }
+        counter += INTERLEAVED;
+        crypt_3(keys, keystream);
+        for (unsigned i = 0; i < INTERLEAVED; i++) {
+            store_block(dst + BLOCK_LEN * i, keystream[i] ^ load_block(src + BLOCK_LEN * i));
+        }
+        dst += INTERLEAVED * BLOCK_LEN;
+        src += INTERLEAVED * BLOCK_LEN;
+    }
+    for (; len >= BLOCK_LEN; len -= BLOCK_LEN) {
+        store_block(dst, crypt_1(keys, __builtin_bswap64(counter)) ^ load_block(src));
+        counter++;
+        dst += BLOCK_LEN;
+        src += BLOCK_LEN;
+    }
+    if (len > 0) {
+        xor_partial(dst, src, crypt_1(keys, __builtin_bswap64(counter)), len);
+        counter++;
+    }
+    store_block(iv, __builtin_bswap64(counter));
 }
 
 #endif
