@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from crosslane.manifest import POLICY_BITS, Manifest
+from crosslane.steer import length_grid
 
 __all__ = ["kept", "promised"]
 
@@ -23,6 +24,13 @@ def _refuses_data(manifest: Manifest) -> bool:
     return "data" in manifest.refusals and short
 
 
+def _walks_lengths(manifest: Manifest) -> bool:
+    """Whether the turns of one batch go round the grid of lengths: with 256 ways of 8 bytes they do not."""
+    turns = manifest.steering.count("lengths") / len(manifest.steering)
+    messages = manifest.sessions_per_batch * manifest.messages_per_session
+    return not manifest.fixed_len and len(length_grid(manifest)) <= turns * messages
+
+
 _POLICY = "weak_keys_policy_"
 
 
@@ -35,6 +43,7 @@ def _can_ask(manifest: Manifest, bits: int) -> bool:
 
 # What is not named here is promised wherever it is counted.
 _CONDITIONS: dict[str, Callable[[Manifest], bool]] = {
+    "each_length": _walks_lengths,
     "empty": _takes_empty,
     "large": lambda manifest: not manifest.max_len,
     "splits_3": _is_cut,
