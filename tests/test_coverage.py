@@ -14,6 +14,7 @@ import pytest
 from crosslane.coverage import coverage, merged
 from crosslane.generate import draw_batch, generate_batch
 from crosslane.manifest import Manifest
+from crosslane.promises import promised
 from crosslane.wire import Batch, Edge, Flag, OpKind
 
 MakeManifest = Callable[..., Manifest]
@@ -133,9 +134,51 @@ def test_only_the_cases_that_are_there_count(make_manifest: MakeManifest) -> Non
     cut = replace(batch, cases=batch.cases[:20], messages=batch.messages[:20])
     whole, part = coverage(manifest, batch), coverage(manifest, cut)
     assert part["messages"] == 160
-    assert part.keys() == whole.keys()
+    assert {key for key in whole if key not in part} == {key for key in whole if key.startswith("each_")}
+    assert part.keys() < whole.keys()
     assert 0 < part["j0_wrap"] < whole["j0_wrap"]
-    assert all(part[key] <= whole[key] for key in whole)
+    assert all(part[key] <= whole[key] for key in part)
+
+
+@pytest.mark.parametrize("name", sorted(MODES))
+def test_a_whole_batch_has_every_length_and_every_place(make_manifest: MakeManifest, name: str) -> None:
+    manifest = make_manifest(**{"sessions_per_batch": 1024, **MODES[name]})
+    counted = coverage(manifest, generate_batch(manifest, 0))
+    each = {key: count for key, count in counted.items() if key.startswith("each_")}
+    assert {"each_length", "each_align_key", "each_align_iv_in"} <= each.keys()
+    assert all(each.values())
+    assert promised(manifest, "each_length")
+    assert not promised(replace(manifest, ways=2048), "each_length")
+
+
+def test_a_message_without_a_call_is_promised_where_empty_ones_are_many(make_manifest: MakeManifest) -> None:
+    manifest = make_manifest(sessions_per_batch=1024)
+    assert promised(replace(manifest, ways=16), "splits_none")
+    assert not promised(replace(manifest, ways=32), "splits_none")
+    assert not promised(replace(manifest, split="none"), "splits_none")
+    assert not promised(replace(manifest, empty=False), "splits_none")
+
+
+def test_a_length_and_a_place_that_never_come_are_missed(make_manifest: MakeManifest) -> None:
+    manifest = make_manifest(**{"sessions_per_batch": 1024, **MODES["cmac"]})
+    batch = generate_batch(manifest, 0)
+    keys = batch.ops["kind"] == OpKind.SETKEY
+    batch.ops["in_align"][keys] &= 0xFE
+    counted = coverage(manifest, batch)
+    assert (counted["distinct_align_key"], counted["each_align_key"]) == (32, 0)
+    assert coverage(replace(manifest, ways=1024), batch)["each_length"] == 0
+
+
+@pytest.mark.parametrize(("iv_out", "calls"), [("next", True), ("next_whole", True), ("none", False)])
+def test_an_iv_that_is_never_read_back_is_missed(make_manifest: MakeManifest, iv_out: str, calls: bool) -> None:
+    manifest = make_manifest(sessions_per_batch=64, iv_out=iv_out)
+    batch = generate_batch(manifest, 0)
+    counted = coverage(manifest, batch)
+    assert ("iv_read_back" in counted) is calls
+    read = (batch.ops["flags"] & (Flag.OBSERVE_IV | Flag.OVERLAP)) == Flag.OBSERVE_IV
+    assert not calls or counted["iv_read_back"] == read.sum() > 0
+    batch.ops["flags"] &= ~np.uint8(Flag.OBSERVE_IV)
+    assert coverage(manifest, batch).get("iv_read_back", 0) == 0
 
 
 def test_counts_are_added_and_of_distinct_values_the_larger_is_taken() -> None:

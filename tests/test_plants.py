@@ -295,7 +295,7 @@ def test_random_cases_find_a_fault_and_leave_a_control_green(spots: list[Spot]) 
     assert 0 < fault.comparisons < 16384
     assert (control.holds, control.caught, control.comparisons) == (True, False, 16384)
     few = [replace(spot, lane=lane_named(load_registry(data_root()).lanes, NEAR)) for spot in spots]
-    quiet = try_spots(few, checks, Counts(16384, 16384, 8), num_workers=2, tell=told.append)
+    quiet = try_spots(few, checks, Counts(16384, 16384, 8), num_workers=2, tell=lambda item: told.append(item.name))
     assert [(item.full, item.comparisons <= 8) for item in quiet] == [(False, True), (False, True)]
 
 

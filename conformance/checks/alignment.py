@@ -5,6 +5,6 @@ from __future__ import annotations
 
 __all__ = ["CLASSES", "COVERS", "WATCHER"]
 
-COVERS = ("distinct_align_*",)
+COVERS = ("distinct_align_*", "each_align_*")
 CLASSES = ("align", "sigbus", "sigsegv")
 WATCHER = "layout"

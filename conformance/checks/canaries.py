@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-__all__ = ["SYMPTOMS", "WATCHER"]
+__all__ = ["COVERS", "SYMPTOMS", "WATCHER"]
 
+COVERS = ("distinct_align_iv", "distinct_align_out", "distinct_align_tag")
 SYMPTOMS = ("canary",)
 WATCHER = "canary"

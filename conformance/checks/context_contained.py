@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-__all__ = ["CLASSES", "SYMPTOMS", "WATCHER"]
+__all__ = ["CLASSES", "COVERS", "SYMPTOMS", "WATCHER"]
 
+COVERS = ("guard_end_ctx", "guard_start_ctx")
 SYMPTOMS = ("context",)
 CLASSES = ("other_context", "context_edge", "ctx:before", "ctx:behind", "ctx2:before", "ctx2:behind")
 WATCHER = "context"

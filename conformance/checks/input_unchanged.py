@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
-__all__ = ["SYMPTOMS"]
+__all__ = ["SYMPTOMS", "WATCHER"]
 
 SYMPTOMS = ("input",)
+WATCHER = "canary"

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-__all__ = ["CLASSES", "SYMPTOMS"]
+__all__ = ["CLASSES", "COVERS", "SYMPTOMS"]
 
+COVERS = ("iv_read_back",)
 SYMPTOMS = ("iv",)
 CLASSES = ("split",)

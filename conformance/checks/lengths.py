@@ -5,5 +5,5 @@ from __future__ import annotations
 
 __all__ = ["CLASSES", "COVERS"]
 
-COVERS = ("distinct_lengths", "tail_*", "empty")
+COVERS = ("distinct_lengths", "each_length", "tail_*", "empty")
 CLASSES = ("tail", "stealing", "whole", "blocks", "empty")

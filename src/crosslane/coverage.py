@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crosslane.manifest import Manifest
-from crosslane.steer import BOUNDARY_BITS, LARGEST
+from crosslane.steer import BOUNDARY_BITS, LARGEST, length_grid
 from crosslane.wire import Batch, Edge, Flag, Mark, OpKind
 
 __all__ = ["coverage", "merged"]
@@ -18,6 +18,7 @@ __all__ = ["coverage", "merged"]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+NUM_ALIGNS = 64
 _DISTINCT = "distinct_"
 _TAMPERED = {
     "tag": Mark.TAG, "aad": Mark.AAD, "iv": Mark.IV, "data": Mark.DATA, "aad_len": Mark.AAD_LEN,
@@ -45,15 +46,17 @@ def coverage(manifest: Manifest, batch: Batch) -> dict[str, int]:
     Messages, unless said otherwise. Those whose name begins with ``distinct_`` say how many values occur.
 
     - ``messages``, ``decrypting``; ``sessions`` counts cases
-    - ``distinct_lengths``; ``tail_0`` .. by length modulo the block; ``empty``; ``large`` of 1 MiB and more
+    - ``distinct_lengths``; ``each_length``, in a whole batch: how often the rarest length of the grid comes; ``tail_0``
+      .. by length modulo the block; ``empty``; ``large`` of 1 MiB and more
     - ``counter_8`` .. ``counter_128``: the counter or index carries over that many bits within the message;
       ``j0_wrap``: GCM's 32-bit counter wraps; ``tweak_steered``: the first mask of XTS was chosen; ``unit_ff``: the
       lowest byte of its data unit's number is FF
     - ``splits_3``: in three calls or more; ``splits_empty``: with an empty call; ``splits_none``: without any call;
-      ``reinit``, ``clone``, ``rekeyed`` (not the session's first), ``interleaved`` with another context's
+      ``reinit``, ``clone``, ``rekeyed`` (not the session's first), ``interleaved`` with another context's;
+      ``iv_read_back``: calls after which the running iv is read
     - ``in_place``: one call at least (no MAC); ``overlap_refused``: calls to be refused for it
     - ``distinct_align_key``, ``_iv_in``, ``_iv``, ``_aad``, ``_in``, ``_out``, ``_tag``: offsets of buffers that lie in
-      the middle
+      the middle; ``each_align_key`` .., in a whole batch: how many lie at the rarest of the 64
     - ``guard_end_key``, ``guard_start_key`` ..: calls with that buffer at a guard page; ``guard_end_ctx``,
       ``guard_start_ctx``: sessions
     - ``key_len_16`` ..: keys of each legal length of the whole key; ``key_len_refused``
@@ -79,6 +82,7 @@ class _Facts:
 
     def __init__(self, manifest: Manifest, batch: Batch) -> None:
         self.manifest, self.batch = manifest, batch
+        self.whole = len(batch) == manifest.sessions_per_batch
         counts = batch.cases["num_ops"].astype(np.int64)
         self.ops = batch.ops[: int(counts.sum())]
         self.case: Ints = np.repeat(np.arange(len(counts)), counts)
@@ -137,7 +141,10 @@ def _lengths(facts: _Facts) -> Counts:
     yield "messages", len(length)
     yield "sessions", len(facts.batch)
     yield "decrypting", facts.decrypting.sum()
-    yield "distinct_lengths", np.count_nonzero(np.bincount(length))
+    by_length = np.bincount(length, minlength=int(length_grid(facts.manifest).max()) + 1)
+    yield "distinct_lengths", np.count_nonzero(by_length)
+    if facts.whole:
+        yield "each_length", by_length[length_grid(facts.manifest)].min()
     for tail, count in enumerate(np.bincount(length % bs, minlength=bs).tolist()):
         yield f"tail_{tail}", count
     yield "empty", (length == 0).sum()
@@ -184,6 +191,8 @@ def _courses(facts: _Facts) -> Counts:
     yield "clone", len(facts.of_kind(OpKind.CLONE))
     yield "rekeyed", len(facts.of_kind(OpKind.SETKEY)) - len(facts.batch)
     yield "interleaved", ((facts.marks & Mark.INTERLEAVED) != 0).sum()
+    if facts.manifest.iv_out != "none":
+        yield "iv_read_back", ((facts.flags[facts.updates] & Flag.OBSERVE_IV) != 0).sum()
     if not facts.manifest.is_mac:
         in_place = facts.updates[(facts.flags[facts.updates] & Flag.IN_PLACE) != 0]
         yield "in_place", (facts.count(in_place) > 0).sum()
@@ -200,7 +209,10 @@ def _places(facts: _Facts) -> Counts:
         if not len(at):
             continue
         edges, aligns = facts.ops[f"{side}_edge"][at], facts.ops[f"{side}_align"][at]
-        yield f"distinct_align_{name}", np.count_nonzero(np.bincount(aligns[edges == Edge.MIDDLE]))
+        by_align = np.bincount(aligns[edges == Edge.MIDDLE], minlength=NUM_ALIGNS)
+        yield f"distinct_align_{name}", np.count_nonzero(by_align)
+        if facts.whole:
+            yield f"each_align_{name}", by_align.min()
         yield f"guard_end_{name}", (edges == Edge.END).sum()
         yield f"guard_start_{name}", (edges == Edge.START).sum()
     yield "guard_end_ctx", (facts.batch.cases["ctx_edge"] == Edge.END).sum()
