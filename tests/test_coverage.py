@@ -153,8 +153,8 @@ def test_a_whole_batch_has_every_length_and_every_place(make_manifest: MakeManif
 
 def test_a_message_without_a_call_is_promised_where_empty_ones_are_many(make_manifest: MakeManifest) -> None:
     manifest = make_manifest(sessions_per_batch=1024)
-    assert promised(replace(manifest, ways=16), "splits_none")
-    assert not promised(replace(manifest, ways=32), "splits_none")
+    assert promised(replace(manifest, ways=8), "splits_none")
+    assert not promised(replace(manifest, ways=16), "splits_none")
     assert not promised(replace(manifest, split="none"), "splits_none")
     assert not promised(replace(manifest, empty=False), "splits_none")
 

@@ -33,7 +33,7 @@ def _walks_lengths(manifest: Manifest, *, times: int = 1) -> bool:
 
 def _is_often_empty(manifest: Manifest) -> bool:
     """Whether a batch has so many empty messages that some of them have no call: half have none, by chance."""
-    return _is_cut(manifest) and _takes_empty(manifest) and _walks_lengths(manifest, times=4)
+    return _is_cut(manifest) and _takes_empty(manifest) and _walks_lengths(manifest, times=8)
 
 
 _POLICY = "weak_keys_policy_"
