@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from crosslane.bulk import BULK
 from crosslane.campaign import side_by_side
 from crosslane.compare import Departure
 from crosslane.data import shown
@@ -110,18 +111,13 @@ class Keeper:
         for job in jobs:
             self._say("shrinking: " + ", ".join(str(place.cell) for place, _ in job.cells))
         sightings: list[tuple[str, Record]] = []
-        failed = [
-            (cell.cell, _as_trial(item))
-            for result in results
-            for cell in result.cells
-            for item in cell.findings
-            if is_trial(item.case_id)
-        ]
+        failed: list[tuple[str, str]] = []
         for job, looked in zip(jobs, side_by_side(_look, jobs, num_workers=num_workers), strict=True):
             for (place, _), (found, why) in zip(job.cells, looked, strict=True):
                 name = str(place.cell)
                 failed += [(name, why)] if why else []
                 sightings += [(name, self._put(job.plan, place, lanes[place.cell.lane], item)) for item in found]
+        failed += _trials(results, {name for name, _ in sightings})
         return KeptRun(tuple(sightings), tuple(failed))
 
     def _put(self, plan: AlgorithmPlan, place: CellPlan, lane: Lane, found: _Found) -> Record:
@@ -158,6 +154,15 @@ class Keeper:
         if (kept.state == "accepted") != (key.id in self._accepted) and kept.state in ("accepted", "open"):
             kept = self._store.update(kept.id, state="accepted" if key.id in self._accepted else "open")
         return kept
+
+
+def _trials(results: Sequence[AlgorithmResult], found: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Departures of trials, which no case shows. The self-test says nothing new of a cell whose cases depart too."""
+    for cell in (cell for result in results for cell in result.cells):
+        for item in cell.findings:
+            known = item.case_id.startswith(f"{BULK}-") and cell.cell in found
+            if is_trial(item.case_id) and not known:
+                yield cell.cell, _as_trial(item)
 
 
 def _as_trial(finding: Finding) -> str:
