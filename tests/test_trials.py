@@ -196,7 +196,8 @@ def test_a_trial_that_departed_is_seen_again_by_its_command(name: str, trial: st
     assert done.returncode == 1, done.stderr
     again = re.search(rf"see it again: crosslane (repro {trial}.*)", done.stdout)
     assert again is not None, done.stdout
-    assert "is no case that could be shrunk" in done.stdout
+    known_by_cases = trial == "bulk-"  # what the self-test shows is then among the findings already
+    assert ("is no case that could be shrunk" in done.stdout) is not known_by_cases
     seen = crosslane(*again[1].replace("'", "").split(), cwd=tmp_path)
     assert seen.returncode == 1, seen.stderr
     assert seen.stdout.startswith(cell), seen.stdout
