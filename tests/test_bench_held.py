@@ -300,3 +300,10 @@ def test_the_script_refuses_an_unknown_part() -> None:
     )
     assert done.returncode == 2
     assert "no part is called x; there are published, cast5" in done.stderr
+
+
+def test_a_mark_of_one_of_ours_is_of_its_own_architecture() -> None:
+    isas = {item.driver: item.isa for item in load_registry(data_root()).implementations}
+    ours = [mark for mark in load_marks() if mark.arch and mark.subject in isas]
+    assert {mark.arch for mark in ours} == {"x86_64", "aarch64"}
+    assert [mark for mark in ours if isas[mark.subject] not in (mark.arch, "any")] == []
