@@ -85,6 +85,7 @@ TABLE: list[tuple[str, dict[str, Any], bool | None, str]] = [
     ("large", DECLINED, None, "the CPU of this lane lacks"),
     ("large", {"state": "void", "reason": "no hello"}, False, "did not run: no hello"),
     ("bulk_selftest", {"num_bulk": 264}, True, ""),
+    ("bulk_selftest", {"num_bulk": 264, "num_departed": 3}, None, "wrong answers may agree with each other"),
     ("bulk_selftest", {}, None, "single blocks cannot be asked of a library"),
     ("bulk_selftest", {"num_bulk": 264, "findings": (BULK,)}, False, "encrypting 9 blocks in one call"),
     ("bulk_selftest", DECLINED, None, "the CPU of this lane lacks"),

@@ -20,4 +20,6 @@ def judge(cell: CellResult) -> Outcome:
         return Outcome(False, departed[0])
     if cell.num_bulk == 0:
         return Outcome(None, "single blocks cannot be asked of a library, or its cases ended the process")
+    if cell.num_departed:
+        return Outcome(None, "the cell departs otherwise: wrong answers may agree with each other")
     return Outcome(True)
