@@ -243,6 +243,7 @@ def result_of(desk: Desk) -> CellResult:
         unwatched=tuple(sorted(watchers - hello.watchers | blind)) if hello else (),
         cpu_s=desk.executor.cpu_ns / 1e9,
         provider=desk.plan.provider,
+        optional=desk.plan.optional,
         covered=desk.covered,
         full=desk.plan.full and desk.plan.comparisons >= MESSAGES_PER_BATCH,
         build_lane=desk.plan.build_lane,

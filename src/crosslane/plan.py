@@ -84,6 +84,7 @@ class CellPlan:
     ``provider`` says that the subject is a library that this project did not write. ``ways`` and ``declared`` paths are
     what impl.toml says of the subject (0: nothing), which the code must say too; ``wipes`` is a claim of it. ``hides``
     are the CPU's features that it is not told of. ``emulated``: under qemu, which may end by its own fault.
+    ``optional``: not every build of the library has the algorithm.
     """
 
     cell: Cell
@@ -101,6 +102,7 @@ class CellPlan:
     wipes: bool = False
     hides: tuple[str, ...] = ()
     emulated: bool = False
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -322,6 +324,7 @@ class _Planner:
 
     def _provider_cell(self, cell: Cell, provider: Provider) -> CellPlan:
         lane = self.lanes[cell.lane]
+        domain = provider.domain(cell.algorithm.mode, cell.algorithm.cipher)
         return CellPlan(
             cell=cell,
             needed_features=(),
@@ -332,6 +335,7 @@ class _Planner:
             station=self.stations.of_provider(provider, lane, cell.algorithm.mode, cell.algorithm.cipher),
             comparisons=self.counts.provider,
             provider=True,
+            optional=domain is not None and domain.optional,
         )
 
 

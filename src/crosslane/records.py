@@ -73,7 +73,7 @@ class CellResult:
     path to the length classes in which it was taken; ``declared_paths`` are those of the cell's mode. ``covered``
     counts the messages of its first batch by what they exercise (``coverage.coverage``). ``full`` is whether it gets
     the full grids, ``build_lane`` whether that is there for its compiler. ``faults`` are its findings once they were
-    shrunk. CPU times are in seconds.
+    shrunk. ``optional``: not every build of the library has the algorithm. CPU times are in seconds.
     """
 
     cell: str
@@ -103,6 +103,7 @@ class CellResult:
     full: bool = False
     build_lane: bool = False
     faults: tuple[FaultSeen, ...] = ()
+    optional: bool = False
 
     @property
     def red(self) -> bool:
