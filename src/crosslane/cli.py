@@ -27,6 +27,7 @@ from crosslane.model import Registry
 from crosslane.plan import BEYOND_4_GIB, DEFAULT_SEED, LARGE_LEN, Counts, Selection
 from crosslane.planted.cli import selftest_command
 from crosslane.registry import cells, load_registry
+from crosslane.sysroots.cli import providers_command
 
 __all__ = ["main"]
 
@@ -248,6 +249,7 @@ cli.add_command(alarms_command)
 cli.add_command(bench_command)
 cli.add_command(corpora_command)
 cli.add_command(findings_command)
+cli.add_command(providers_command)
 cli.add_command(selftest_command)
 bench_command.add_command(harness, "harness")
 

@@ -39,6 +39,7 @@ class Station:
     """How to start a subject: ``command`` is launcher, runner and program; ``hide`` masks CPU features.
 
     ``inline`` sends batches on the stream even where the shim could share memory, as for a board or a virtual machine.
+    ``environment`` are variables that the process gets beside the engine's own.
     """
 
     command: tuple[str, ...]
@@ -47,6 +48,7 @@ class Station:
     cipher: str
     hide: int = 0
     inline: bool = False
+    environment: tuple[tuple[str, str], ...] = ()
 
     @property
     def blocks(self) -> Station:
@@ -93,7 +95,7 @@ class Executor:
                 self._batch_memory, self._results_memory, inline=self.station.inline,
             )  # fmt: skip
             try:
-                self._shim = Shim(self.station.command, opening)
+                self._shim = Shim(self.station.command, opening, self.station.environment)
             except ShimDied as died:
                 raise HarnessFault(f"the shim of {self.station.symbol} does not start: {died}") from died
             self._shim_cpu_ns = 0

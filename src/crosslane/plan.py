@@ -13,10 +13,11 @@ from pathlib import Path
 from crosslane.corpora import VectorFile
 from crosslane.errors import BadInput, HarnessFault, MissingTool
 from crosslane.execute import Station
+from crosslane.instances import instance_of, instances
 from crosslane.isa import host_arch
 from crosslane.lanes import lanes_for_host
 from crosslane.manifest import Manifest, manifest_for, manifest_within
-from crosslane.model import Algorithm, Cell, Domain, Implementation, Lane, Mode, Provider, Registry
+from crosslane.model import Algorithm, Cell, Domain, Implementation, Instance, Lane, Mode, Registry
 from crosslane.names import match_cell, select_cells
 from crosslane.oracles import load_oracles, oracle_names
 from crosslane.quorum import Member
@@ -249,18 +250,18 @@ class _Planner:
     def plans(
         self, algorithm: Algorithm, chosen: Sequence[Cell], vectors: tuple[VectorFile, ...]
     ) -> Iterable[AlgorithmPlan]:
-        """Our own and third parties' cells together, each provider's by themselves."""
-        providers = {provider.name: provider for provider in self.registry.providers}
-        own = [cell for cell in chosen if cell.driver not in providers]
+        """Our own and third parties' cells together, those of each provider by themselves, wherever they come from."""
+        found = [(cell, instance_of(self.registry, cell)) for cell in chosen]
+        own = [cell for cell, instance in found if instance is None]
         if own:
             planned = tuple(self._own_cell(cell) for cell in own)
             yield self._plan(str(algorithm), algorithm, planned, vectors, None)
-        for cell in chosen:
-            if cell.driver in providers:
-                provider = providers[cell.driver]
-                name = f"{algorithm} within {provider.name}"
-                domain = provider.domain(algorithm.mode, algorithm.cipher)
-                yield self._plan(name, algorithm, (self._provider_cell(cell, provider),), vectors, domain)
+        judged = [(cell, instance) for cell, instance in found if instance is not None]
+        for provider in dict.fromkeys(instance.provider for _, instance in judged):
+            name = f"{algorithm} within {provider.name}"
+            domain = provider.domain(algorithm.mode, algorithm.cipher)
+            planned = tuple(self._library_cell(*pair) for pair in judged if pair[1].provider == provider)
+            yield self._plan(name, algorithm, planned, vectors, domain)
 
     def _plan(
         self,
@@ -290,12 +291,13 @@ class _Planner:
 
     def _members(self, algorithm: Algorithm, manifest: Manifest) -> Iterable[Member]:
         """The libraries that have the algorithm and are installed; a missing one is said where its cells are run."""
-        for provider in self.registry.providers:
+        for instance in instances(self.registry):
+            provider = instance.provider
             domain = provider.domain(algorithm.mode, algorithm.cipher)
-            if domain is None or provider.name in self.without:
+            if domain is None or provider.name in self.without or not instance.of_system:
                 continue
             try:
-                station = self.stations.of_provider(provider, self.oracle_lane, algorithm.mode, algorithm.cipher)
+                station = self.stations.of_instance(instance, algorithm.mode, algorithm.cipher)
             except MissingTool:
                 continue
             yield Member(provider.name, station, manifest_within(manifest, domain))
@@ -320,18 +322,19 @@ class _Planner:
             declared=tuple(name.rpartition(":")[2] for name in implementation.paths),
         )
 
-    def _provider_cell(self, cell: Cell, provider: Provider) -> CellPlan:
+    def _library_cell(self, cell: Cell, instance: Instance) -> CellPlan:
         lane = self.lanes[cell.lane]
         return CellPlan(
             cell=cell,
             needed_features=(),
             arch=lane.arch,
-            native=True,
+            native=lane.runner == "native",
             full=True,
             paths=(),
-            station=self.stations.of_provider(provider, lane, cell.algorithm.mode, cell.algorithm.cipher),
+            station=self.stations.of_instance(instance, cell.algorithm.mode, cell.algorithm.cipher),
             comparisons=self.counts.provider,
             provider=True,
+            emulated=lane.runner == "qemu",
         )
 
 
