@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from crosslane import wire
 from crosslane.client import Opening, SharedMemory, Shim, ShimDied, SubjectEnded, ended_without_a_word
-from crosslane.errors import HarnessFault
+from crosslane.errors import HarnessFault, NotStarted
 from crosslane.messages import BulkRequest, Compared, Digests, Done, LargeRequest, Reason, RunFlag, Threaded
 from crosslane.wire import Batch, Results, Verdict, Watch
 
@@ -97,7 +97,7 @@ class Executor:
             try:
                 self._shim = Shim(self.station.command, opening, self.station.environment)
             except ShimDied as died:
-                raise HarnessFault(f"the shim of {self.station.symbol} does not start: {died}") from died
+                raise NotStarted(f"the shim of {self.station.symbol} does not start: {died}") from died
             self._shim_cpu_ns = 0
         return self._shim
 

@@ -10,12 +10,12 @@ import click
 
 from crosslane.data import data_root
 from crosslane.errors import BadInput
+from crosslane.fetched import ARCH_NAMES, find_sysroots, remove
 from crosslane.model import Provider, Sysroot
 from crosslane.names import unknown_name
 from crosslane.registry import load_registry
 from crosslane.sysroots.apt import Mirror, system_mirror
 from crosslane.sysroots.fetch import fetch, read_suite
-from crosslane.sysroots.store import ARCH_NAMES, find_sysroots, remove
 
 __all__ = ["providers_command"]
 

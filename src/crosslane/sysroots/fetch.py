@@ -14,9 +14,9 @@ from pathlib import Path
 
 from crosslane.buildcache import digest
 from crosslane.errors import BadInput, HarnessFault
+from crosslane.fetched import ARCH_NAMES, find_sysroots, locked, new_tree, put_in_place
 from crosslane.model import Package, Provider, Sysroot
 from crosslane.sysroots.apt import Apt, Chosen, Mirror
-from crosslane.sysroots.store import ARCH_NAMES, find_sysroots, locked, new_tree, put_in_place
 
 __all__ = ["BASE_PACKAGES", "fetch", "read_suite"]
 
