@@ -23,7 +23,8 @@ __all__ = ["BASE_PACKAGES", "fetch", "read_suite"]
 BASE_PACKAGES = ("libc6-dev", "libstdc++6")
 """What every adapter is linked with."""
 _SCHEMA = "crosslane sysroot 1"
-_MERGED = ("bin", "lib", "lib64", "sbin")
+_MERGED = ("lib", "lib64")
+"""Folders of old releases that are links to those below /usr in new ones: one form for all."""
 _KEPT = ("include", "lib", "lib64")
 _SUITE = "[a-z][a-z0-9-]*"
 
@@ -75,12 +76,12 @@ def _unpacked(folder: Path, suite: str, arch: str, providers: Sequence[str], cho
             return there
     with new_tree(folder) as made:
         root = made / "root"
-        for name in _MERGED:  # a release older than merged folders unpacks into the same ones
-            (root / "usr" / name).mkdir(parents=True)
-            (root / name).symlink_to(f"usr/{name}")
         for item in chosen:
             _dpkg("-x", str(item.file), str(root))
         _trim(root)
+        for name in _MERGED:
+            _merge(root / name, root / "usr" / name)
+            (root / name).symlink_to(f"usr/{name}")
         put_in_place(folder, made, sysroot, f"{suite}-{arch}")
     return replace(sysroot, root=(folder / f"{suite}-{arch}").resolve() / "root")
 
@@ -106,15 +107,29 @@ def _package(item: Chosen) -> Package:
 
 
 def _trim(root: Path) -> None:
-    """Leave headers and libraries alone, and let every link lead to what is below the root."""
+    """Leave only headers and libraries, and let every link lead to what is below the root."""
     for entry in [*root.iterdir(), *(root / "usr").iterdir()]:
         if entry.name not in (*_KEPT, "usr") and not entry.is_symlink():
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-    for name in ("bin", "sbin"):
-        (root / name).unlink()
     for folder, folders, files in os.walk(root):
         for path in (Path(folder) / name for name in [*folders, *files]):
             target = str(path.readlink()) if path.is_symlink() else ""
             if target.startswith("/"):
                 path.unlink()
                 path.symlink_to(os.path.relpath(root / target.lstrip("/"), path.parent))
+
+
+def _merge(old: Path, new: Path) -> None:
+    """Move all that is in one folder into another one, which is as deep or one deeper, and remove the first."""
+    new.mkdir(parents=True, exist_ok=True)
+    for entry in sorted(old.iterdir()) if old.is_dir() else ():
+        if entry.is_dir() and not entry.is_symlink():
+            _merge(entry, new / entry.name)
+            continue
+        target = str(entry.readlink()) if entry.is_symlink() else ""
+        if target.startswith(".."):
+            entry.unlink()
+            entry.symlink_to(os.path.relpath(os.path.normpath(old / target), new))
+        entry.replace(new / entry.name)
+    if old.is_dir():
+        old.rmdir()
