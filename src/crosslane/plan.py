@@ -84,6 +84,7 @@ class CellPlan:
     ``provider`` says that the subject is a library that this project did not write. ``ways`` and ``declared`` paths are
     what impl.toml says of the subject (0: nothing), which the code must say too; ``wipes`` is a claim of it. ``hides``
     are the CPU's features that it is not told of. ``emulated``: under qemu, which may end by its own fault.
+    ``large``: it gets the algorithm's large message, which takes an emulator long.
     """
 
     cell: Cell
@@ -101,6 +102,7 @@ class CellPlan:
     wipes: bool = False
     hides: tuple[str, ...] = ()
     emulated: bool = False
+    large: bool = False
 
 
 @dataclass(frozen=True)
@@ -303,11 +305,12 @@ class _Planner:
     def _own_cell(self, cell: Cell) -> CellPlan:
         implementation, lane = implementation_named(self.registry, cell.driver), self.lanes[cell.lane]
         mode = mode_named(self.registry, cell.algorithm.mode)
+        native = lane.runner == "native" and lane.usual
         return CellPlan(
             cell=cell,
             needed_features=implementation.features,
             arch=lane.arch,
-            native=lane.runner == "native" and lane.usual,
+            native=native,
             full=lane.full,
             build_lane=not lane.usual,
             paths=asked_paths(implementation, mode),
@@ -317,6 +320,7 @@ class _Planner:
             wipes=implementation.wipes,
             hides=lane.hides,
             emulated=lane.runner == "qemu",
+            large=native or lane.full,
             declared=tuple(name.rpartition(":")[2] for name in implementation.paths),
         )
 
@@ -327,6 +331,7 @@ class _Planner:
             needed_features=(),
             arch=lane.arch,
             native=True,
+            large=True,
             full=True,
             paths=(),
             station=self.stations.of_provider(provider, lane, cell.algorithm.mode, cell.algorithm.cipher),
