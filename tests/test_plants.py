@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -472,6 +473,29 @@ def test_faults_that_a_trial_alone_shows_are_proven_by_it(lane: str) -> None:
         "ecb_blocks_in_halves": set(),
     }  # fmt: skip
     assert [proof.text for proof in prove(spots, load_checks(data_root()), data_root())] == ["", "", "", ""]
+
+
+def test_the_score_is_written_whole(tmp_path: Path) -> None:
+    path = tmp_path / "score.json"
+    arguments = [
+        "selftest",
+        "--seed",
+        "a test",
+        "--lane",
+        NATIVE,
+        "--fault",
+        "ctr_carry_lost",
+        "--fault",
+        "ctr_prefetch",
+    ]
+    done = CliRunner().invoke(cli, [*arguments, "--count", "2048", "--json", str(path)])
+    assert done.exit_code == 0, done.output
+    table = json.loads(path.read_text())
+    assert (table["seed"], table["holds"], table["num_faults"], table["num_caught"]) == ("a test", True, 1, 1)
+    assert (table["num_cells"], table["num_cells_caught"], table["num_controls"], table["num_green"]) == (1, 1, 1, 1)
+    assert table["median_s"] == table["slowest_s"] > 0
+    assert [item["name"] for item in table["tried"]] == ["ctr_carry_lost", "ctr_prefetch"]
+    assert table["lines"][-1] == done.output.splitlines()[-1]
 
 
 def test_the_list_says_what_proves_each_check() -> None:

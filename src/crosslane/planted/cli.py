@@ -138,7 +138,7 @@ def selftest_command(  # noqa: PLR0913, PLR0917 - one parameter an option; click
     from crosslane.findings.formats import case_to_json  # noqa: PLC0415
     from crosslane.lanes import lane_named, lanes_for_host  # noqa: PLC0415
     from crosslane.plan import Counts  # noqa: PLC0415
-    from crosslane.planted.score import holds, report  # noqa: PLC0415
+    from crosslane.planted.score import as_table, holds, report  # noqa: PLC0415
     from crosslane.planted.selftest import try_spots  # noqa: PLC0415
     from crosslane.planted.spots import spots_of  # noqa: PLC0415
     from crosslane.plants import case_file, load_plants  # noqa: PLC0415
@@ -181,7 +181,7 @@ def selftest_command(  # noqa: PLR0913, PLR0917 - one parameter an option; click
     whole = not patterns and not lanes and count is None and not large
     click.echo("\n".join(report(tried, whole=whole)))
     if json_file is not None:
-        json_file.write_text(json.dumps([item.as_dict() for item in tried], indent=1) + "\n")
+        json_file.write_text(json.dumps(as_table(tried, seed, whole=whole), indent=1) + "\n")
     if any(item.text for item in tried):
         sys.exit(HarnessFault.exit_status)
     sys.exit(0 if holds(tried, whole=whole) else 1)
