@@ -121,6 +121,8 @@ def _exceptions(result: RunResult) -> Iterator[str]:
         missing = ", ".join(sorted(set(cell.needed_features) - set(cell.cpu_features)))
         if missing:
             yield f"declined: {cell.cell}: the CPU of this lane has no {missing}"
+        elif cell.optional:
+            yield f"declined: {cell.cell}: the installed library has been built without it"
     reasons: dict[tuple[str, str], int] = {}
     for cell in result.cells():
         for judgement in cell.judgements:
