@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from crosslane.bug_classes import BUG_CLASSES, UNCLASSIFIED
 from crosslane.data import read_files, shown
 from crosslane.errors import BadInput
 from crosslane.model import Algorithm, Implementation, Lane, Registry
@@ -61,7 +62,10 @@ _CONTROL_FIELDS = {
     "why": Field(kind="str", pattern=r"\S[^\n]*", optional=True),
     "symptom": Field(kind="str", allowed=(WHOLE,), optional=True),
 }
-_FAULT_FIELDS = _CONTROL_FIELDS | {"symptom": Field(kind="str", allowed=SYMPTOMS)}
+_FAULT_FIELDS = _CONTROL_FIELDS | {
+    "symptom": Field(kind="str", allowed=SYMPTOMS),
+    "triage": Field(kind="str", allowed=tuple(name for name in BUG_CLASSES if name != UNCLASSIFIED), optional=True),
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ class Plant:
     ``file`` lies below ``impls``; ``original`` is its content and ``changed`` what is compiled. ``symptom`` is what a
     fault must show; ``cell`` where no case shows it but the judgement of the whole cell does. ``lanes`` narrows where
     it can show at all (empty: everywhere), ``why`` says the reason. ``in_mode`` is whether the mode's portable code is
-    changed, and not the implementation.
+    changed, and not the implementation. ``triage`` is the class of bug that the edit makes, by what it says.
     """
 
     name: str
@@ -88,6 +92,7 @@ class Plant:
     lanes: tuple[str, ...]
     where: Path
     in_mode: bool
+    triage: str = ""
 
     @property
     def symbol(self) -> str:
@@ -215,6 +220,7 @@ def _plant(
         changed=original.decode().replace(values["replace"], values["with"]).encode(),
         lanes=values.get("lanes", ()),
         where=path,
+        triage=values.get("triage", ""),
         in_mode=file.parent not in (item.folder, item.folder.parent) and file not in _included(item),
     )
 
