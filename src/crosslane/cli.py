@@ -27,6 +27,7 @@ from crosslane.model import Registry
 from crosslane.plan import BEYOND_4_GIB, DEFAULT_SEED, LARGE_LEN, Counts, Selection
 from crosslane.planted.cli import selftest_command
 from crosslane.registry import cells, load_registry
+from crosslane.triage.cli import bisect_command, triage_command
 
 __all__ = ["main"]
 
@@ -245,6 +246,8 @@ def harness(impls: tuple[Path, ...]) -> None:
 
 
 cli.add_command(alarms_command)
+cli.add_command(bisect_command)
+cli.add_command(triage_command)
 cli.add_command(bench_command)
 cli.add_command(corpora_command)
 cli.add_command(findings_command)

@@ -54,7 +54,10 @@ def blocks_of(seen: Observations) -> Pattern | None:
 def _by_key(seen: Observations) -> Named | None:
     """Keys of another length, or of zeros, are right throughout; the mode has no part in it."""
     key_lens = sorted(length for length, departs in seen.keys.items() if not departs)
-    if key_lens and (seen.blocks is not False or blocks_of(seen) is not None):
+    always = all(
+        all(a.departs for a in answers) or not any(a.departs for a in answers) for answers in seen.plain.values()
+    )
+    if key_lens and always and (seen.blocks is not False or blocks_of(seen) is not None):
         return Named("key_schedule", f"keys of {', '.join(map(str, key_lens))} bytes are right, others are not")
     found = blocks_of(seen)
     if (
