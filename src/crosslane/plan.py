@@ -332,6 +332,7 @@ class _Planner:
             station=self.stations.of_provider(provider, lane, cell.algorithm.mode, cell.algorithm.cipher),
             comparisons=self.counts.provider,
             provider=True,
+            wipes=provider.wipes,
         )
 
 
