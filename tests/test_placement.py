@@ -18,7 +18,7 @@ from crosslane.execute import CAPACITY, Executor, execute_alone
 from crosslane.isa import host_arch
 from crosslane.lanes import lane_named
 from crosslane.manifest import manifest_within
-from crosslane.model import Algorithm, Provider
+from crosslane.model import Algorithm, Instance, Provider
 from crosslane.plan import manifest_of
 from crosslane.registry import load_registry
 from crosslane.seal import finished_batch
@@ -72,7 +72,7 @@ def run(tree: Path, name: str, mode: str, cipher: str, *, num_sessions: int = 19
     batch = finished_batch(
         manifest, 0, lambda part: execute_alone(oracle, part), lambda part: execute_alone(oracle.blocks, part)
     )
-    subject = stations.of_provider(provider, lane, mode, cipher)
+    subject = stations.of_instance(Instance(provider, provider.name, lane), mode, cipher)
     memory = SharedMemory("test-batch", CAPACITY, sealed=True)
     executor = Executor(subject, memory)
     try:

@@ -13,14 +13,15 @@ from crosslane.client import SubjectEnded
 from crosslane.compare import Departure
 from crosslane.confirm import confirm
 from crosslane.describe import departure_text, signal_name
-from crosslane.errors import HarnessFault
+from crosslane.errors import HarnessFault, NotStarted
 from crosslane.execute import Executor, Station, execute_alone, sanitizer_report
 from crosslane.generate import select_cases
 from crosslane.manifest import MESSAGES_PER_BATCH
 from crosslane.messages import Hello, Opened
 from crosslane.plan import CellPlan
+from crosslane.provenance import Foreign, identify, in_a_sentence
 from crosslane.quorum import Member, vote
-from crosslane.records import CellResult, Finding, State
+from crosslane.records import CellResult, Finding, Library, State
 from crosslane.wire import Batch, Results, Symptom, Verdict, Watch, class_name
 
 __all__ = ["GETTER", "Desk", "Notify", "confirm_departure", "getter_text", "open_desk", "result_of", "start_desk"]
@@ -61,6 +62,7 @@ class Desk:
     findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
     confirmed: dict[tuple[object, ...], int] = field(default_factory=dict)
     taken: tuple[int, ...] = (0,) * wire.NUM_CLASSES
+    library: Library | None = None
 
     @property
     def alive(self) -> bool:
@@ -91,8 +93,19 @@ class Desk:
 
 def open_desk(desk: Desk, block_len: int) -> None:
     """Start the subject and note what it says of itself; void where it is not what the cipher's metadata says."""
+    if desk.plan.problem:
+        desk.state, desk.reason = "unusable", desk.plan.problem
+        return
     try:
         shim = desk.executor.open()
+        desk.library = identify(desk.plan.instance, shim.hello) if desk.plan.instance else None
+    except (Foreign, NotStarted) as fault:
+        if desk.plan.instance is None:
+            desk.fail(fault)
+            return
+        desk.fail(fault)
+        desk.state, desk.reason = "unusable", in_a_sentence(desk.plan.instance, fault)
+        return
     except SubjectEnded as ended:
         verdict, text = getter_text(ended)
         desk.state, desk.num_departed = "ran", 1
@@ -225,7 +238,7 @@ def result_of(desk: Desk) -> CellResult:
         state=desk.state,
         reason=desk.reason,
         comparisons=desk.comparisons,
-        wanted=0 if desk.state == "declined" else desk.plan.comparisons,
+        wanted=0 if desk.state in ("declined", "unusable") else desk.plan.comparisons,
         skipped=desk.not_run,
         num_vectors=desk.num_vectors,
         num_departed=desk.num_departed,
@@ -246,4 +259,5 @@ def result_of(desk: Desk) -> CellResult:
         covered=desk.covered,
         full=desk.plan.full and desk.plan.comparisons >= MESSAGES_PER_BATCH,
         build_lane=desk.plan.build_lane,
+        library=desk.library,
     )

@@ -91,6 +91,8 @@ _PROVIDER_FIELDS = {
     "contexts": Field(kind="str", allowed=("heap", "own"), optional=True),
     "wipes": Field(kind="bool", optional=True),
     "environment": Field(kind="str", many=True, min_num=1, pattern=_VARIABLE_PATTERN, optional=True),
+    "modules_variable": Field(kind="str", pattern="[A-Z][A-Z0-9_]*", optional=True),
+    "modules_folders": Field(kind="str", many=True, min_num=1, pattern="[A-Za-z0-9_-]+", optional=True),
 }
 
 # A table [backend.NAME]: a switch of the library's.
@@ -234,6 +236,8 @@ def read_provider(folder: Path, *, ciphers: Sequence[Cipher], modes: Sequence[Mo
         raise BadInput(
             f"{shown(path)}: name is {values['name']!r}; allowed is its folder's name, {folder.name!r}; rename one"
         )
+    if ("modules_variable" in values) is not ("modules_folders" in values):
+        raise BadInput(f"{shown(path)}: modules_variable and modules_folders go together; add the other one")
     if not isinstance(cipher_tables, dict) or not isinstance(algorithms, list) or not algorithms:
         raise BadInput(
             f"{shown(path)}: the domain is missing; add a table [[algorithm]] for each mode that the library has, and "
