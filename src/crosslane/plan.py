@@ -361,6 +361,7 @@ class _Planner:
             station=station,
             comparisons=self.counts.provider,
             provider=True,
+            wipes=instance.provider.wipes,
             emulated=lane.runner == "qemu",
             instance=instance,
             problem=problem,

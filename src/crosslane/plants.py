@@ -70,6 +70,7 @@ _FAULT_FIELDS = _CONTROL_FIELDS | {
     "symptom": Field(kind="str", allowed=SYMPTOMS),
     "triage": Field(kind="str", allowed=tuple(name for name in BUG_CLASSES if name != UNCLASSIFIED), optional=True),
 }
+_FIELDS = {"fault": _FAULT_FIELDS, "control": _CONTROL_FIELDS}
 
 
 @dataclass(frozen=True)
