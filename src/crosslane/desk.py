@@ -81,6 +81,18 @@ class Desk:
             confirmed=dict(self.confirmed),
         )
 
+    def for_trials(self) -> Desk:
+        """A desk of the same process on which trials alone are noted, for ``take_trials``."""
+        return replace(self, num_departed=0, findings={}, confirmed={})
+
+    def take_trials(self, asked: Desk) -> None:
+        """Note what the trials showed that were noted on a desk ``for_trials``."""
+        self.num_large, self.num_bulk, self.num_threaded = asked.num_large, asked.num_bulk, asked.num_threaded
+        self.num_departed += asked.num_departed
+        self.findings |= asked.findings
+        if asked.state == "void":
+            self.state, self.reason = asked.state, asked.reason
+
     def note_paths(self) -> None:
         """Keep the code paths that were taken: the processes may go on for another seed."""
         self.taken = tuple(self.executor.taken)

@@ -9,6 +9,7 @@ from typing import Literal
 
 __all__ = [
     "Algorithm",
+    "Backend",
     "Cell",
     "Cipher",
     "Domain",
@@ -155,12 +156,32 @@ class Domain:
 
 
 @dataclass(frozen=True)
+class Backend:
+    """One of a library's internal code paths, and the switch that leads there (a table ``[backend.NAME]``).
+
+    It belongs to an architecture. ``environment`` are the variables (``NAME=VALUE``) that its processes have; ``cpu``
+    is the emulator's CPU model whose lanes it lives in, empty for those in which the library lives anyhow. ``gate``:
+    whether ``check`` runs it unasked.
+    """
+
+    name: str
+    arch: str
+    what: str
+    environment: tuple[str, ...] = ()
+    cpu: str = ""
+    gate: bool = False
+
+
+@dataclass(frozen=True)
 class Provider:
     """An external library behind an adapter (``impls/providers/<name>/provider.toml``).
 
     ``packages`` are Debian's, ``headers`` public ones (``openssl/evp.h``), ``libraries`` names for the linker
-    (``crypto``). ``domains`` has one entry for each algorithm, sorted by mode and cipher. A library that loads modules
-    of its own is told by the variable ``modules_variable`` in which of ``modules_folders``, below its folder, they are.
+    (``crypto``). ``domains`` has one entry for each algorithm, sorted by mode and cipher. ``contexts``: whether those
+    of the library come from the C library's allocator (``heap``), where they can be watched, or are its ``own`` affair.
+    ``wipes``: its documentation says that a context that is freed holds no key. ``environment`` are the variables
+    (``NAME=VALUE``) that its processes have. A library that loads modules of its own is told by the variable
+    ``modules_variable`` in which of ``modules_folders``, below its folder, they are.
     ``ship``: whether what is built of the adapter may be distributed under this project's licence.
     """
 
@@ -172,6 +193,10 @@ class Provider:
     sources: tuple[Path, ...]
     domains: tuple[Domain, ...]
     folder: Path
+    contexts: Literal["heap", "own"] = "heap"
+    wipes: bool = False
+    environment: tuple[str, ...] = ()
+    backends: tuple[Backend, ...] = ()
     modules_variable: str = ""
     modules_folders: tuple[str, ...] = ()
     ship: bool = True

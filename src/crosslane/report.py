@@ -184,7 +184,7 @@ def _proofs(result: RunResult) -> Iterator[str]:
             f"and {by_cell} by whole cells, {sum(controls)} of {len(controls)} controls stayed green"
         )
     if result.unproven:
-        yield f"not proven on this host, {len(result.unproven)}: {', '.join(result.unproven)}"
+        yield f"not proven in this run, {len(result.unproven)}: {', '.join(result.unproven)}"
 
 
 def _totals(result: RunResult) -> str:
