@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One-shot traps in the places that SUBJECT_PATH declared. */
+ * Traps in the places that SUBJECT_PATH declared. What they replace is a nop: behind a trap that was run into, execution
+ * goes on, and the trap stays for a while. */
 #define _GNU_SOURCE
 #include <sys/mman.h>
 
@@ -7,7 +8,11 @@
 
 /* How often unseen paths are armed again for one length class, before the next batch whose number is a power of two: a
  * class in which a path cannot be reached would otherwise cost a trap each time that another class takes it. */
-#define MAX_ARMINGS 6u
+#define MAX_ARMINGS 2u
+
+/* So many hits that taught nothing take a path's traps away. Under an emulator a change of code costs ten times what a hit
+ * does, since code around it is translated anew. */
+#define MAX_STALE 16u
 
 struct record {
     int32_t place; /* relative to the record */
@@ -44,6 +49,7 @@ static uint64_t armed;
 static unsigned armings[NUM_CLASSES];
 static uint64_t num_batches;
 static unsigned current_class;
+static unsigned stale[MAX_PATHS]; /* hits that taught nothing since a path was armed */
 
 static unsigned path_index(const char *name)
 {
@@ -117,6 +123,9 @@ void paths_arm(unsigned length_class)
         }
     }
     armed |= want;
+    for (unsigned path = 0; path < num_paths; path++) {
+        stale[path] = ((want >> path) & 1u) != 0 ? 0 : stale[path];
+    }
 }
 
 void paths_disarm(void)
@@ -129,7 +138,7 @@ void paths_disarm(void)
     armed = 0;
 }
 
-int paths_hit(uintptr_t pc)
+size_t paths_hit(uintptr_t pc)
 {
     unsigned i = 0;
     while (i < num_places && (uintptr_t)places[i].place != pc) {
@@ -139,14 +148,18 @@ int paths_hit(uintptr_t pc)
         return 0;
     }
     unsigned path = places[i].path;
-    taken[current_class] |= UINT64_C(1) << path;
-    armed &= ~(UINT64_C(1) << path);
-    for (i = 0; i < num_places; i++) {
-        if (places[i].path == path) {
-            put(places[i].place, NOP_INSN);
+    uint64_t bit = UINT64_C(1) << path;
+    if ((taken[current_class] & bit) == 0) {
+        taken[current_class] |= bit;
+    } else if ((armed & bit) != 0 && ++stale[path] == MAX_STALE) {
+        armed &= ~bit;
+        for (i = 0; i < num_places; i++) {
+            if (places[i].path == path) {
+                put(places[i].place, NOP_INSN);
+            }
         }
     }
-    return 1;
+    return sizeof(insn);
 }
 
 /* As if no batch had run yet. */
@@ -198,7 +211,7 @@ void paths_disarm(void)
 {
 }
 
-int paths_hit(uintptr_t pc)
+size_t paths_hit(uintptr_t pc)
 {
     (void)pc;
     return 0;
