@@ -6,9 +6,9 @@
 
 #include "shim.h"
 
-/* How often unseen paths are armed again for one length class, before the next batch whose number is a power of two: a
- * class in which a path cannot be reached would otherwise cost a trap each time that another class takes it. */
-#define MAX_ARMINGS 2u
+/* In how many calls of one length class its unseen paths are armed, before the next batch whose number is a power of two:
+ * a class in which a path cannot be reached would otherwise cost a trap each time that another class takes it. */
+#define MAX_CHANCES 8u
 
 /* So many hits that taught nothing take a path's traps away. Under an emulator a change of code costs ten times what a hit
  * does, since code around it is translated anew. */
@@ -46,7 +46,7 @@ static const char *path_names[MAX_PATHS];
 static unsigned num_paths;
 static uint64_t taken[NUM_CLASSES];
 static uint64_t armed;
-static unsigned armings[NUM_CLASSES];
+static unsigned chances[NUM_CLASSES];
 static uint64_t num_batches;
 static unsigned current_class;
 static unsigned stale[MAX_PATHS]; /* hits that taught nothing since a path was armed */
@@ -104,7 +104,7 @@ void paths_begin_batch(void)
 {
     num_batches++;
     if ((num_batches & (num_batches - 1)) == 0) {
-        memset(armings, 0, sizeof armings);
+        memset(chances, 0, sizeof chances);
     }
 }
 
@@ -112,11 +112,14 @@ void paths_arm(unsigned length_class)
 {
     current_class = length_class;
     uint64_t all = num_paths == 64 ? UINT64_MAX : (UINT64_C(1) << num_paths) - 1;
-    uint64_t want = all & ~taken[length_class] & ~armed;
-    if (want == 0 || armings[length_class] == MAX_ARMINGS) {
+    if ((all & ~taken[length_class]) == 0 || chances[length_class] == MAX_CHANCES) {
         return;
     }
-    armings[length_class]++;
+    chances[length_class]++;
+    uint64_t want = all & ~taken[length_class] & ~armed;
+    if (want == 0) {
+        return;
+    }
     for (unsigned i = 0; i < num_places; i++) {
         if (((want >> places[i].path) & 1u) != 0) {
             put(places[i].place, TRAP_INSN);
