@@ -230,6 +230,13 @@ def _count(desk: Desk, key: tuple[object, ...]) -> None:
             return
 
 
+def _is_optional(plan: CellPlan) -> bool:
+    """Whether not every build of the cell's library has the algorithm."""
+    algorithm = plan.cell.algorithm
+    domain = plan.instance.provider.domain(algorithm.mode, algorithm.cipher) if plan.instance else None
+    return domain is not None and domain.optional
+
+
 def result_of(desk: Desk) -> CellResult:
     """All that was learned, as plain data."""
     hello, opened = desk.hello, desk.opened
@@ -268,6 +275,7 @@ def result_of(desk: Desk) -> CellResult:
         unwatched=tuple(sorted(watchers - hello.watchers | blind)) if hello else (),
         cpu_s=desk.executor.cpu_ns / 1e9,
         provider=desk.plan.provider,
+        optional=_is_optional(desk.plan),
         covered=desk.covered,
         full=desk.plan.full and desk.plan.comparisons >= MESSAGES_PER_BATCH,
         build_lane=desk.plan.build_lane,

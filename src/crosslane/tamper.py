@@ -104,10 +104,15 @@ class _Tampering:
         return np.where(chosen, kinds, 0)
 
     def _may_shorten(self, kind: OpKind, announced: str, least: int) -> Mask:
-        """Whether as many bytes come as were announced, ``least`` at least, and the last piece is not left empty."""
+        """Whether as many bytes come as were announced, ``least`` at least, and the last piece is not left empty.
+
+        Where messages are cut at blocks, what follows the shortened piece would come behind a partial block.
+        """
         at = self.of_kind[kind]
         total = np.bincount(self.owner[at], self.ops["in_len"][at].astype(np.float64), minlength=self.count)
         fits: Mask = (total == self.ops[announced][self.setivs]) & (total >= least)
+        if kind == OpKind.UPDATE and self.manifest.split == "block":
+            fits &= self._last(at) == self._last(self._filled(kind))
         return fits
 
     def _shorten_tags(self) -> None:
