@@ -87,7 +87,7 @@ def explain(registry: Registry, kept: Kept, lanes: Sequence[str], say: Say = lam
     lane = by_name[cell.cell.lane]
     say(f"every cell of {plan.algorithm} runs the case")
     names = [item.name for item in by_name.values() if item.gate or item.name == lane.name]
-    places, missing = places_of(registry, plan.algorithm, names)
+    places, missing = places_of(registry, plan.algorithm, cell.cell.driver, names)
     ran = run_everywhere(places, kept.case, missing)
     say(f"{cell.cell} is probed")
     suspect = Suspect(plan.manifest, plan.oracle, cell.station, cell.arch, plan.bounded)

@@ -59,7 +59,7 @@ class Watched:
     """What the watchers said of the least case: names in lower case, as results have them.
 
     ``refuses``: what is legal was refused; ``accepts``: what is illegal was not. ``offset`` is in bytes from the start
-    of ``buffer``, ``registers`` are names. ``report`` is what a sanitizer said.
+    of ``buffer``, which has ``buffer_len`` (0: not known). ``registers`` are names, ``report`` a sanitizer's words.
     """
 
     symptom: str
@@ -67,6 +67,7 @@ class Watched:
     signal: str = ""
     buffer: str = "none"
     offset: int = 0
+    buffer_len: int = 0
     registers: str = ""
     refuses: bool = False
     accepts: bool = False

@@ -74,7 +74,8 @@ def observe(target: Target) -> Observations:
     assert departure is not None
     suspect = target.suspect
     facts = _facts(target)
-    found = Observations(facts, watched_of(departure, suspect.arch), neighbours=bool(target.sealed.neighbours))
+    watched = watched_of(departure, suspect.arch, target.sealed)
+    found = Observations(facts, watched, neighbours=bool(target.sealed.neighbours))
     with suspect.judge() as judge:
         case = judge.unsealed(target.sealed)
         if case is None:
@@ -83,8 +84,8 @@ def observe(target: Target) -> Observations:
         return prober.observations(found, seen)
 
 
-def watched_of(departure: Departure, arch: str) -> Watched:
-    """A departure as the classifier takes it."""
+def watched_of(departure: Departure, arch: str, case: Case) -> Watched:
+    """A departure of a case as the classifier takes it."""
     refusing = departure.symptom is Symptom.OUTPUT and departure.buffer is Buffer.NONE
     kind = kind_of_answer(departure) if refusing else ""
     return Watched(
@@ -93,11 +94,24 @@ def watched_of(departure: Departure, arch: str) -> Watched:
         signal=signal_name(departure.signal) if departure.signal else "",
         buffer=departure.buffer.name.lower(),
         offset=departure.offset,
+        buffer_len=_buffer_len(departure, case),
         registers=register_names(departure.registers, arch) if departure.symptom is Symptom.ABI else "",
         refuses=kind == "refuses",
         accepts=kind == "accepts",
         report=departure.report,
     )
+
+
+def _buffer_len(departure: Departure, case: Case) -> int:
+    """Bytes of the buffer that a watcher spoke of; 0 where they are not known."""
+    item = case.operations[departure.op] if departure.op < len(case.operations) else None
+    if item is None:
+        return 0
+    if departure.buffer in (Buffer.IN, Buffer.AAD, Buffer.KEY, Buffer.IV_IN):
+        return item.in_len
+    if departure.buffer is Buffer.OUT:
+        return min(item.in_len, item.out_len)
+    return item.out_len if departure.buffer is Buffer.TAG else 0
 
 
 def _facts(target: Target) -> Facts:
