@@ -87,7 +87,7 @@ class Observations:
     ``zero_key`` and ``zero_iv`` of those under zeros. ``blocks`` is whether the block function departs when it is
     called by itself (None: not asked). ``watched_lens`` are lengths at which what a watcher saw shows, and at which
     not. ``builds`` says of other builds of the subject, by lane, whether the least case departs, ``emulated`` of the
-    same program in lanes of other runners or CPU models.
+    same program in lanes of other runners or CPU models, ``arches`` of the same sources by architecture, this one too.
     """
 
     facts: Facts
@@ -110,6 +110,7 @@ class Observations:
     watched_lens: Mapping[int, bool] = field(default_factory=dict)
     builds: Mapping[str, bool] = field(default_factory=dict)
     emulated: Mapping[str, bool] = field(default_factory=dict)
+    arches: Mapping[str, bool] = field(default_factory=dict)
 
     def has(self, *names: str) -> bool:
         """Whether the least case has one of these features."""

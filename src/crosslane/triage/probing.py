@@ -44,7 +44,8 @@ class Target:
     """What is probed: one cell, its case as it runs, and the subject's width in blocks.
 
     ``blocks`` is the manifest of the block function, None where the subject does not show it. ``builds`` are the same
-    sources built in other ways, ``emulated`` the same program under other runners or CPU models, by lane.
+    sources built in other ways, ``emulated`` the same program under other runners or CPU models, by lane; ``arches``
+    the same sources, by architecture.
     """
 
     suspect: Suspect
@@ -54,6 +55,7 @@ class Target:
     blocks: Manifest | None = None
     builds: Mapping[str, Station] = field(default_factory=dict)
     emulated: Mapping[str, Station] = field(default_factory=dict)
+    arches: Mapping[str, Station] = field(default_factory=dict)
 
     def departure(self, watch: Watch = Watch.ALL) -> Departure | None:
         """What the case comes to in fresh processes."""
@@ -158,6 +160,7 @@ class _Prober:
             other_context=self._depends(Watch.CONTEXT, seen),
             builds=self._elsewhere(target.builds),
             emulated=self._elsewhere(target.emulated),
+            arches=self._elsewhere(target.arches),
         )
         if found.neighbours:
             return found
