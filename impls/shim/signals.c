@@ -19,7 +19,9 @@ static void locate(struct departure *d, uintptr_t address, const ucontext_t *u)
 {
     const struct arena *a = arena_at(address);
     uintptr_t results = (uintptr_t)batch.results, base = (uintptr_t)batch.base;
-    if (a != NULL) {
+    if (heap_locate(address, &d->offset)) {
+        d->buffer = BUFFER_CTX;
+    } else if (a != NULL) {
         d->buffer = a->kind;
         d->offset = (intptr_t)(address - (uintptr_t)a->at);
     } else if (address >= results && address < results + batch.results_capacity) {

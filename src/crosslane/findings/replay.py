@@ -21,6 +21,7 @@ from crosslane.findings.keep import ingredients
 from crosslane.findings.record import Record, State
 from crosslane.findings.reproducer import build_repro, gdb_script
 from crosslane.findings.store import Kept, Store
+from crosslane.instances import instances
 from crosslane.isa import host_arch
 from crosslane.lanes import lanes_for_host
 from crosslane.model import Lane, Registry
@@ -72,7 +73,7 @@ def plan_of(registry: Registry, kept: Kept, lanes: Sequence[str]) -> AlgorithmPl
     key = kept.record.key
     chosen = _lanes(registry, kept, lanes)
     driver = key.implementation.partition(":")[0]
-    if driver not in {item.driver for item in registry.implementations} | {item.name for item in registry.providers}:
+    if driver not in {item.driver for item in registry.implementations} | {item.name for item in instances(registry)}:
         folders = " ".join(f"--impls '{folder}'" for folder in kept.record.impls) or "--impls DIR"
         raise BadInput(
             f"finding {key.id} is of {driver}, which is not there any more: restore its folder, or give {folders}"
