@@ -8,7 +8,7 @@ those that the finding was seen in. The group of the generic implementation is t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,7 @@ from crosslane.describe import departure_text
 from crosslane.errors import BadInput, CrosslaneError, MissingTool
 from crosslane.execute import CAPACITY, Executor, Station, execute_alone, execute_unless_declined
 from crosslane.findings.case import Case, whole_batch
-from crosslane.model import Algorithm, Registry
+from crosslane.model import Algorithm, Cell, Registry
 from crosslane.oracles import oracle_names
 from crosslane.plan import AlgorithmPlan, CellPlan, Counts, Selection, make_plans
 from crosslane.quorum import answer, case_within
@@ -72,32 +72,54 @@ class _Answered:
 
 
 def places_of(
-    registry: Registry, algorithm: Algorithm, lanes: Sequence[str]
+    registry: Registry, algorithm: Algorithm, subject: str, lanes: Sequence[str]
 ) -> tuple[list[Place], list[tuple[str, str]]]:
     """All cells of an algorithm in these lanes, and those that cannot run here, each with the reason.
 
-    A library that is not installed is no error here: it says nothing.
+    Of the implementations that ``--impls`` brought just the ``subject`` takes part. What is not installed, or does not
+    build in a lane, is no error here: it says nothing.
     """
+    kept = tuple(item for item in registry.implementations if item.origin == "own" or item.driver == subject)
+    registry = replace(registry, implementations=kept)
     libraries = {item.name for item in registry.providers}
-    quiet = tuple(oracle_names(registry.root))
     known = [cell for cell in cells(registry) if cell.algorithm == algorithm and cell.lane in lanes]
-    own = sorted({cell.driver for cell in known} - libraries)
-    patterns = tuple(f"{algorithm}/{driver}@*" for driver in own)
-    found = list(_planned(registry, Selection(patterns, tuple(lanes), quiet)))
-    missing: list[tuple[str, str]] = []
+    found, missing = _together(registry, [cell for cell in known if cell.driver not in libraries], subject)
     for name in sorted({cell.driver for cell in known} & libraries):
-        mine = [cell for cell in known if cell.driver == name]
-        chosen = tuple(str(cell) for cell in mine)
-        try:
-            found += _planned(registry, Selection(chosen, tuple(sorted({cell.lane for cell in mine})), quiet))
-        except (MissingTool, BadInput) as error:
-            missing += [(str(cell), str(error).partition(";")[0]) for cell in mine]
+        planned, lacking = _planned(registry, [cell for cell in known if cell.driver == name])
+        found, missing = found + planned, missing + lacking
     return found, missing
 
 
-def _planned(registry: Registry, selection: Selection) -> Iterator[Place]:
-    run = make_plans(registry, selection, counts=Counts())
-    return (Place(plan, cell) for plan in run.algorithms for cell in plan.cells)
+def _together(registry: Registry, wanted: Sequence[Cell], subject: str) -> tuple[list[Place], list[tuple[str, str]]]:
+    """Implementations of all lanes at once; where that fails lane by lane, and there the subject by itself."""
+    found, missing = _planned(registry, wanted)
+    if not missing:
+        return found, missing
+    others = tuple(item for item in registry.implementations if item.driver != subject)
+    without = replace(registry, implementations=others) if len(others) < len(registry.implementations) else registry
+    missing = []
+    for lane in sorted({cell.lane for cell in wanted}):
+        here = [cell for cell in wanted if cell.lane == lane]
+        planned, lacking = _planned(registry, here)
+        if lacking and any(cell.driver == subject for cell in here):
+            planned, rest = _planned(without, [cell for cell in here if cell.driver != subject])
+            lacking = [*rest, *(item for item in lacking if f"/{subject}@" in item[0])]
+        found, missing = found + planned, missing + lacking
+    return found, missing
+
+
+def _planned(registry: Registry, wanted: Sequence[Cell]) -> tuple[list[Place], list[tuple[str, str]]]:
+    """These cells, ready to run; or none of them, each with the reason."""
+    if not wanted:
+        return [], []
+    quiet = tuple(oracle_names(registry.root))
+    selection = Selection(tuple(map(str, wanted)), tuple(sorted({cell.lane for cell in wanted})), quiet)
+    try:
+        run = make_plans(registry, selection, counts=Counts())
+    except (MissingTool, BadInput) as error:
+        why = str(error).partition("\n")[0].partition("; install")[0].partition("; correct what")[0]
+        return [], [(str(cell), why) for cell in wanted]
+    return [Place(plan, cell) for plan in run.algorithms for cell in plan.cells], []
 
 
 def run_everywhere(places: Sequence[Place], case: Case, missing: Iterable[tuple[str, str]] = ()) -> list[Ran]:

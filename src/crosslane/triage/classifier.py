@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from crosslane.bug_classes import BUG_CLASSES, UNCLASSIFIED
+from crosslane.isa import BIG_ENDIAN_ARCHES, NARROW_ARCHES
 from crosslane.triage.conditions import conditional
 from crosslane.triage.named import Named
 from crosslane.triage.observations import Observations
@@ -35,10 +36,24 @@ def _elsewhere(seen: Observations) -> Named | None:
     agreeing = sorted(lane for lane, departs in seen.emulated.items() if not departs)
     if agreeing and not seen.facts.native and seen.watched.signal != "SIGILL":
         return Named("emulator", f"the same program agrees in {', '.join(agreeing)}, so that the emulator is suspected")
+    order = _byte_order(seen)
+    if order is not None:
+        return order
     others = sorted(lane for lane, departs in seen.builds.items() if not departs)
     if others and all(not departs for departs in seen.builds.values()):
         report = f": {seen.watched.report}" if seen.watched.report else ""
         return Named("compiler", f"the same sources agree as built for {', '.join(others)}{report}")
+    return None
+
+
+def _byte_order(seen: Observations) -> Named | None:
+    """It departs on architectures of one byte order or word size, and agrees on all others."""
+    departing = {arch for arch, departs in seen.arches.items() if departs}
+    if not departing or departing == set(seen.arches):
+        return None
+    for what, kind in (("big-endian", BIG_ENDIAN_ARCHES), ("32-bit", NARROW_ARCHES)):
+        if departing == set(kind) & set(seen.arches):
+            return Named("byte_order", f"it departs on {what} architectures alone: {', '.join(sorted(departing))}")
     return None
 
 
@@ -80,5 +95,5 @@ def _circumstances(seen: Observations) -> Named | None:
 
 
 _RULES: tuple[Callable[[Observations], Named | None], ...] = (
-    _elsewhere, _noise, _refusals, _circumstances, watched, structural, conditional,
+    _noise, _elsewhere, _refusals, _circumstances, watched, structural, conditional,
 )  # fmt: skip

@@ -87,7 +87,7 @@ def explain(registry: Registry, kept: Kept, lanes: Sequence[str], say: Say = lam
     lane = by_name[cell.cell.lane]
     say(f"every cell of {plan.algorithm} runs the case")
     names = [item.name for item in by_name.values() if item.gate or item.name == lane.name]
-    places, missing = places_of(registry, plan.algorithm, names)
+    places, missing = places_of(registry, plan.algorithm, cell.cell.driver, names)
     ran = run_everywhere(places, kept.case, missing)
     say(f"{cell.cell} is probed")
     suspect = Suspect(plan.manifest, plan.oracle, cell.station, cell.arch, plan.bounded)
@@ -135,6 +135,11 @@ def _target(
     builds = {
         place.cell.cell.lane: place.cell.station for place in mine if _comparable(lanes[place.cell.cell.lane], lane)
     }
+    arches = {
+        lanes[place.cell.cell.lane].arch: place.cell.station
+        for place in mine
+        if lanes[place.cell.cell.lane].usual and not lanes[place.cell.cell.lane].hides
+    }
     native = next((place.cell.station for place in mine if _without_emulator(lanes[place.cell.cell.lane], lane)), None)
     item = next((found for found in registry.implementations if found.driver == cell.cell.driver), None)
     blocks = None if item is None else manifest_of(registry, Algorithm("ecb", item.cipher), suspect.manifest.seed)
@@ -145,6 +150,7 @@ def _target(
         native=lane.runner == "native",
         blocks=blocks,
         builds=builds,
+        arches=arches if len(arches) > 2 else {},
         emulated={way.name: way.station for way in other_runs(cell.station, lane, native)},
     )
 

@@ -59,7 +59,7 @@ class Watched:
     """What the watchers said of the least case: names in lower case, as results have them.
 
     ``refuses``: what is legal was refused; ``accepts``: what is illegal was not. ``offset`` is in bytes from the start
-    of ``buffer``, ``registers`` are names. ``report`` is what a sanitizer said.
+    of ``buffer``, which has ``buffer_len`` (0: not known). ``registers`` are names, ``report`` a sanitizer's words.
     """
 
     symptom: str
@@ -67,6 +67,7 @@ class Watched:
     signal: str = ""
     buffer: str = "none"
     offset: int = 0
+    buffer_len: int = 0
     registers: str = ""
     refuses: bool = False
     accepts: bool = False
@@ -86,7 +87,7 @@ class Observations:
     ``zero_key`` and ``zero_iv`` of those under zeros. ``blocks`` is whether the block function departs when it is
     called by itself (None: not asked). ``watched_lens`` are lengths at which what a watcher saw shows, and at which
     not. ``builds`` says of other builds of the subject, by lane, whether the least case departs, ``emulated`` of the
-    same program in lanes of other runners or CPU models.
+    same program in lanes of other runners or CPU models, ``arches`` of the same sources by architecture, this one too.
     """
 
     facts: Facts
@@ -109,6 +110,7 @@ class Observations:
     watched_lens: Mapping[int, bool] = field(default_factory=dict)
     builds: Mapping[str, bool] = field(default_factory=dict)
     emulated: Mapping[str, bool] = field(default_factory=dict)
+    arches: Mapping[str, bool] = field(default_factory=dict)
 
     def has(self, *names: str) -> bool:
         """Whether the least case has one of these features."""

@@ -44,7 +44,8 @@ class Target:
     """What is probed: one cell, its case as it runs, and the subject's width in blocks.
 
     ``blocks`` is the manifest of the block function, None where the subject does not show it. ``builds`` are the same
-    sources built in other ways, ``emulated`` the same program under other runners or CPU models, by lane.
+    sources built in other ways, ``emulated`` the same program under other runners or CPU models, by lane; ``arches``
+    the same sources, by architecture.
     """
 
     suspect: Suspect
@@ -54,6 +55,7 @@ class Target:
     blocks: Manifest | None = None
     builds: Mapping[str, Station] = field(default_factory=dict)
     emulated: Mapping[str, Station] = field(default_factory=dict)
+    arches: Mapping[str, Station] = field(default_factory=dict)
 
     def departure(self, watch: Watch = Watch.ALL) -> Departure | None:
         """What the case comes to in fresh processes."""
@@ -74,7 +76,8 @@ def observe(target: Target) -> Observations:
     assert departure is not None
     suspect = target.suspect
     facts = _facts(target)
-    found = Observations(facts, watched_of(departure, suspect.arch), neighbours=bool(target.sealed.neighbours))
+    watched = watched_of(departure, suspect.arch, target.sealed)
+    found = Observations(facts, watched, neighbours=bool(target.sealed.neighbours))
     with suspect.judge() as judge:
         case = judge.unsealed(target.sealed)
         if case is None:
@@ -83,8 +86,8 @@ def observe(target: Target) -> Observations:
         return prober.observations(found, seen)
 
 
-def watched_of(departure: Departure, arch: str) -> Watched:
-    """A departure as the classifier takes it."""
+def watched_of(departure: Departure, arch: str, case: Case) -> Watched:
+    """A departure of a case as the classifier takes it."""
     refusing = departure.symptom is Symptom.OUTPUT and departure.buffer is Buffer.NONE
     kind = kind_of_answer(departure) if refusing else ""
     return Watched(
@@ -93,11 +96,24 @@ def watched_of(departure: Departure, arch: str) -> Watched:
         signal=signal_name(departure.signal) if departure.signal else "",
         buffer=departure.buffer.name.lower(),
         offset=departure.offset,
+        buffer_len=_buffer_len(departure, case),
         registers=register_names(departure.registers, arch) if departure.symptom is Symptom.ABI else "",
         refuses=kind == "refuses",
         accepts=kind == "accepts",
         report=departure.report,
     )
+
+
+def _buffer_len(departure: Departure, case: Case) -> int:
+    """Bytes of the buffer that a watcher spoke of; 0 where they are not known."""
+    item = case.operations[departure.op] if departure.op < len(case.operations) else None
+    if item is None:
+        return 0
+    if departure.buffer in (Buffer.IN, Buffer.AAD, Buffer.KEY, Buffer.IV_IN):
+        return item.in_len
+    if departure.buffer is Buffer.OUT:
+        return min(item.in_len, item.out_len)
+    return item.out_len if departure.buffer is Buffer.TAG else 0
 
 
 def _facts(target: Target) -> Facts:
@@ -144,6 +160,7 @@ class _Prober:
             other_context=self._depends(Watch.CONTEXT, seen),
             builds=self._elsewhere(target.builds),
             emulated=self._elsewhere(target.emulated),
+            arches=self._elsewhere(target.arches),
         )
         if found.neighbours:
             return found

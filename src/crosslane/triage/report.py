@@ -48,7 +48,8 @@ def markdown(found: Explanation, *, picture: bool) -> str:
 
 def _versions(found: Explanation) -> Iterator[str]:
     yield from ("## Versions", "")
-    for name, value in (("cell", found.cell), *found.tools):
+    yield f"- cell: `{found.cell}`"
+    for name, value in found.tools:
         yield f"- {name}: {plain_text(value)}"
     yield ""
 
@@ -75,21 +76,17 @@ def _differing(found: Explanation) -> Iterator[str]:
 
 
 def _agreement(found: Explanation) -> Iterator[str]:
-    """The table of who agrees with whom; cells that said nothing come last, counted by their reason."""
+    """The table of who agrees with whom, those that depart first; a dash stands for no answer."""
     yield from ("## Who agrees with whom", "")
     yield f"{AGREES} answers as the generic implementation does; equal letters are equal answers."
-    yield from ("", "| cell | answer | |", "|---|---|---|")
-    spoke = [item for item in found.ran if item.group]
-    for item in sorted(spoke, key=lambda item: (item.group == AGREES, item.group, item.cell)):
-        name = f"{item.cell}, {item.version}" if item.version else item.cell
-        yield f"| {plain_text(name)} | {item.group} | {plain_text(item.text)} |"
-    yield ""
-    silent: dict[str, list[str]] = {}
+    yield from ("", "| subject | lanes | answer | |", "|---|---|---|---|")
+    rows: dict[tuple[int, str, str, str], list[str]] = {}
     for item in found.ran:
-        if not item.group:
-            silent.setdefault(item.text, []).append(item.cell)
-    for why, cells in silent.items():
-        yield f"- no answer, {plain_text(why)}: {plain_text(', '.join(cells))[: 4 * _MOST_TEXT]}"
+        name = f"`{_subject(item.cell)}`" + (f", {plain_text(item.version)}" if item.version else "")
+        key = (("", AGREES).index(item.group) if not item.departs else 2, item.group or "-", name, item.text)
+        rows.setdefault(key, []).append(item.lane)
+    for (_, group, name, text), lanes in sorted(rows.items(), key=lambda row: (-row[0][0], row[0][1:])):
+        yield f"| {name} | {', '.join(f'`{lane}`' for lane in lanes)} | {group} | {plain_text(text)} |"
     yield from ("", alone_text(found.ran), "")
 
 
@@ -128,7 +125,7 @@ def _builds(found: Explanation) -> Iterator[str]:
     declining = sorted(item.lane for item in found.builds if item.text.startswith("declined"))
     for what, lanes in (("departs", departing), ("agrees", agreeing), ("declines", declining)):
         if lanes:
-            yield f"- {what} in: {', '.join(dict.fromkeys(lanes))}"
+            yield f"- {what} in: {', '.join(f'`{lane}`' for lane in dict.fromkeys(lanes))}"
     backends = sorted({_subject(item.cell) for item in found.builds if ":" in _subject(item.cell)})
     if backends:
         wrong = sorted({_subject(item.cell) for item in found.builds if item.departs})
@@ -145,12 +142,15 @@ def _reproduce(found: Explanation) -> Iterator[str]:
 
 
 def _command(repro: str) -> Iterator[str]:
-    """The two commands in the comment at the head of a reproducer, which build and run it."""
+    """The lines of the commands in the comment at the head of a reproducer, which build and run it."""
     lines = iter(repro.partition("*/")[0].splitlines())
     for line in lines:
         if line.startswith(" * Build and run it"):
-            yield from (text.removeprefix(" *").strip() for text in (next(lines, ""), next(lines, "")) if text)
+            break
+    for line in lines:
+        if line.startswith(" * It prints"):
             return
+        yield line.removeprefix(" *").strip()
 
 
 def _folder_name(folder: str) -> str:

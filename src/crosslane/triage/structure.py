@@ -132,7 +132,7 @@ def _by_tag(seen: Observations) -> Named | None:
 
 def _by_iv(seen: Observations) -> Named | None:
     """Zeros as the counter are right at every length: the counter is handled wrongly."""
-    if seen.facts.iv == "counter" and seen.zero_iv is False and _wrong(seen.plain):
+    if seen.facts.iv == "counter" and seen.zero_iv is False and not seen.blocks and _wrong(seen.plain):
         return Named("counter", "a counter of zeros is right at every length, others are not")
     return None
 

@@ -57,8 +57,14 @@ def _where(seen: Observations) -> str:
     place = _BUFFERS.get(seen.watched.buffer, seen.watched.buffer)
     if seen.watched.buffer == "none":
         return "where there is no buffer of the call"
-    offset = seen.watched.offset
-    return f"{bytes_text(-offset)} before {place}" if offset < 0 else f"at byte {offset} of {place}, which is behind it"
+    offset, length = seen.watched.offset, seen.watched.buffer_len
+    if offset < 0:
+        return f"{bytes_text(-offset)} before {place}"
+    return (
+        f"{bytes_text(offset - length + 1)} beyond {place}"
+        if length
+        else f"behind {place}, {bytes_text(offset)} from its start"
+    )
 
 
 def _read(seen: Observations) -> Named:
