@@ -139,7 +139,7 @@ def selftest_command(
     if not spots:
         raise BadInput("none of these faults can show in these lanes: name others with --fault or --lane")
     click.echo(_row(_HEADS))
-    counts = Counts() if count is None else Counts(count, count, count, count)
+    counts = Counts() if count is None else Counts.each(count)
     workers = jobs or default_workers()
     checks = load_checks(registry.root)
     tried = try_spots(
