@@ -36,7 +36,7 @@ NATIVE = f"{host_arch()}_native"
 REGISTRY = load_registry(data_root())
 EVERY = [(provider, domain) for provider in REGISTRY.providers for domain in provider.domains]
 LIBGCRYPT = Path("impls/providers/libgcrypt")
-BLIND = Watch.REGISTERS | Watch.CONTEXT | Watch.PATHS
+BLIND = Watch.REGISTERS | Watch.PATHS
 
 
 def provider_named(name: str) -> Provider:

@@ -30,6 +30,7 @@ from crosslane.plan import BEYOND_4_GIB, DEFAULT_SEED, LARGE_LEN, Counts, Select
 from crosslane.planted.cli import selftest_command
 from crosslane.registry import cells, load_registry
 from crosslane.sysroots.cli import providers_command
+from crosslane.triage.cli import bisect_command, triage_command
 
 __all__ = ["main"]
 
@@ -261,6 +262,8 @@ def harness(impls: tuple[Path, ...]) -> None:
 
 
 cli.add_command(alarms_command)
+cli.add_command(bisect_command)
+cli.add_command(triage_command)
 cli.add_command(bench_command)
 cli.add_command(corpora_command)
 cli.add_command(findings_command)

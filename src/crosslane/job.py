@@ -100,7 +100,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
     result = assemble(job, plans, notes, judged, time.monotonic() - begun, memory.peak)
     if job.prove:
         proofs = tuple(prove(spots, checks, job.registry.root))
-        result = replace(result, proofs=proofs, unproven=unplaced(job.registry, load_plants(job.registry)))
+        result = replace(result, proofs=proofs, unproven=_unproven(job))
     print_report(result, console, impls=impls)
     if json_file is not None:
         write_json(result, json_file)
@@ -114,7 +114,7 @@ def _spots(job: Job, plans: RunPlan, console: Console) -> list[Spot]:
     check_cases(job.registry, plants)
     spots = spots_of(
         job.registry,
-        plants,
+        [plant for plant in plants if not plant.large],
         seed=job.seed,
         lanes=plans.lanes,
         cells=frozenset(str(cell.cell) for plan in plans.algorithms for cell in plan.cells),
@@ -124,6 +124,13 @@ def _spots(job: Job, plans: RunPlan, console: Console) -> list[Spot]:
     if not spots:
         console.print("no planted fault lies in these cells: nothing is proven", markup=False)
     return spots
+
+
+def _unproven(job: Job) -> tuple[str, ...]:
+    """What no lane of the host shows, and what takes a message of more than 4 GiB, which a search is asked for."""
+    plants = load_plants(job.registry)
+    large = tuple(f"{plant.name} (selftest --large)" for plant in plants if plant.large)
+    return (*unplaced(job.registry, [plant for plant in plants if not plant.large]), *large)
 
 
 def _keep(

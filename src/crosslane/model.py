@@ -9,6 +9,7 @@ from typing import Literal
 
 __all__ = [
     "Algorithm",
+    "Backend",
     "Cell",
     "Cipher",
     "Domain",
@@ -122,12 +123,13 @@ class Domain:
 
     Lengths in bytes. ``key_lens`` are of one cipher key, ``iv_lens`` and ``tag_lens`` what is taken of the mode's.
     ``split`` is where a message may be cut into updates, ``min_len`` the least length of a message, ``max_len`` the
-    greatest (0: none); ``empty`` whether a message may have no data. ``equal_keys``: whether a mode with two keys takes
-    them equal. ``policies`` can be asked for, ``always_policies`` are in force whether asked for or not. ``refusals``
-    are the kinds of illegal lengths that the library refuses itself, where and as the contract says: ``key`` ``iv``
-    ``tag`` ``data``; the others lie outside the domain. ``observes_iv``: the running iv can be read.
+    greatest (0: none), ``max_aad_len`` that of its associated data; ``empty`` whether a message may have no data.
+    ``equal_keys``: whether a mode with two keys takes them equal. ``policies`` can be asked for, ``always_policies``
+    are in force whether asked for or not. ``refusals`` are the kinds of illegal lengths that the library refuses
+    itself, where and as the contract says: ``key`` ``iv`` ``tag`` ``data``; the others lie outside the domain.
+    ``observes_iv``: the running iv can be read.
     ``releases_plaintext``: plaintext comes out before the tag is compared. ``clone``: a context can be copied within a
-    message.
+    message. ``optional``: not every build of the library has the algorithm, so that one without it may decline.
     """
 
     mode: str
@@ -139,6 +141,7 @@ class Domain:
     split: Literal["byte", "block", "none"]
     min_len: int
     max_len: int
+    max_aad_len: int
     empty: bool
     equal_keys: bool
     policies: tuple[str, ...]
@@ -149,6 +152,24 @@ class Domain:
     clone: bool
     reinit: bool
     in_place: bool
+    optional: bool
+
+
+@dataclass(frozen=True)
+class Backend:
+    """One of a library's internal code paths, and the switch that leads there (a table ``[backend.NAME]``).
+
+    It belongs to an architecture. ``environment`` are the variables (``NAME=VALUE``) that its processes have; ``cpu``
+    is the emulator's CPU model whose lanes it lives in, empty for those in which the library lives anyhow. ``gate``:
+    whether ``check`` runs it unasked.
+    """
+
+    name: str
+    arch: str
+    what: str
+    environment: tuple[str, ...] = ()
+    cpu: str = ""
+    gate: bool = False
 
 
 @dataclass(frozen=True)
@@ -156,8 +177,12 @@ class Provider:
     """An external library behind an adapter (``impls/providers/<name>/provider.toml``).
 
     ``packages`` are Debian's, ``headers`` public ones (``openssl/evp.h``), ``libraries`` names for the linker
-    (``crypto``). ``domains`` has one entry for each algorithm, sorted by mode and cipher. A library that loads modules
-    of its own is told by the variable ``modules_variable`` in which of ``modules_folders``, below its folder, they are.
+    (``crypto``). ``domains`` has one entry for each algorithm, sorted by mode and cipher. ``contexts``: whether those
+    of the library come from the C library's allocator (``heap``), where they can be watched, or are its ``own`` affair.
+    ``wipes``: its documentation says that a context that is freed holds no key. ``environment`` are the variables
+    (``NAME=VALUE``) that its processes have. A library that loads modules of its own is told by the variable
+    ``modules_variable`` in which of ``modules_folders``, below its folder, they are.
+    ``ship``: whether what is built of the adapter may be distributed under this project's licence.
     """
 
     name: str
@@ -168,8 +193,13 @@ class Provider:
     sources: tuple[Path, ...]
     domains: tuple[Domain, ...]
     folder: Path
+    contexts: Literal["heap", "own"] = "heap"
+    wipes: bool = False
+    environment: tuple[str, ...] = ()
+    backends: tuple[Backend, ...] = ()
     modules_variable: str = ""
     modules_folders: tuple[str, ...] = ()
+    ship: bool = True
 
     def domain(self, mode: str, cipher: str) -> Domain | None:
         """The domain of an algorithm; ``None`` where the library does not have it."""

@@ -96,6 +96,7 @@ class CellPlan:
     what impl.toml says of the subject (0: nothing), which the code must say too; ``wipes`` is a claim of it. ``hides``
     are the CPU's features that it is not told of. ``emulated``: under qemu, which may end by its own fault.
     ``instance`` is the library, ``problem`` says in a sentence why it cannot be run.
+    ``large``: it gets the algorithm's large message, which takes an emulator long.
     """
 
     cell: Cell
@@ -115,6 +116,7 @@ class CellPlan:
     emulated: bool = False
     instance: Instance | None = None
     problem: str = ""
+    large: bool = False
 
 
 @dataclass(frozen=True)
@@ -332,11 +334,12 @@ class _Planner:
     def _own_cell(self, cell: Cell) -> CellPlan:
         implementation, lane = implementation_named(self.registry, cell.driver), self.lanes[cell.lane]
         mode = mode_named(self.registry, cell.algorithm.mode)
+        native = lane.runner == "native" and lane.usual
         return CellPlan(
             cell=cell,
             needed_features=implementation.features,
             arch=lane.arch,
-            native=lane.runner == "native" and lane.usual,
+            native=native,
             full=lane.full,
             build_lane=not lane.usual,
             paths=asked_paths(implementation, mode),
@@ -346,6 +349,7 @@ class _Planner:
             wipes=implementation.wipes,
             hides=lane.hides,
             emulated=lane.runner == "qemu",
+            large=native or lane.full,
             declared=tuple(name.rpartition(":")[2] for name in implementation.paths),
         )
 
@@ -358,11 +362,13 @@ class _Planner:
             needed_features=(),
             arch=lane.arch,
             native=lane.runner == "native",
+            large=not emulated,
             full=not emulated,
             paths=(),
             station=station,
             comparisons=self.counts.provider_emulated if emulated else self.counts.provider,
             provider=True,
+            wipes=instance.provider.wipes,
             emulated=emulated,
             instance=instance,
             problem=problem,

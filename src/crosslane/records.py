@@ -119,8 +119,9 @@ class CellResult:
     path to the length classes in which it was taken; ``declared_paths`` are those of the cell's mode. ``covered``
     counts the messages of its first batch by what they exercise (``coverage.coverage``). ``full`` is whether it gets
     the full grids, ``build_lane`` whether that is there for its compiler. ``faults`` are its findings once they were
-    shrunk. ``library`` is what a provider's cell was about. CPU times are in seconds. A cell is ``unusable`` where the
-    library that it is about cannot be run at all, with the reason.
+    shrunk. ``library`` is what a provider's cell was about, ``optional`` whether not every build of it has the
+    algorithm. CPU times are in seconds. A cell is ``unusable`` where the library that it is about cannot be run at all,
+    with the reason.
     """
 
     cell: str
@@ -151,6 +152,7 @@ class CellResult:
     build_lane: bool = False
     faults: tuple[FaultSeen, ...] = ()
     library: Library | None = None
+    optional: bool = False
 
     @property
     def red(self) -> bool:

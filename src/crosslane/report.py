@@ -120,6 +120,8 @@ def _exceptions(result: RunResult) -> Iterator[str]:
         missing = ", ".join(sorted(set(cell.needed_features) - set(cell.cpu_features)))
         if missing:
             yield f"declined: {cell.cell}: the CPU of this lane has no {missing}"
+        elif cell.optional:
+            yield f"declined: {cell.cell}: the installed library has been built without it"
     reasons: dict[tuple[str, str], int] = {}
     for cell in result.cells():
         for judgement in cell.judgements:
@@ -183,7 +185,7 @@ def _proofs(result: RunResult) -> Iterator[str]:
             f"and {by_cell} by whole cells, {sum(controls)} of {len(controls)} controls stayed green"
         )
     if result.unproven:
-        yield f"not proven on this host, {len(result.unproven)}: {', '.join(result.unproven)}"
+        yield f"not proven in this run, {len(result.unproven)}: {', '.join(result.unproven)}"
 
 
 def _totals(result: RunResult) -> str:

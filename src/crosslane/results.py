@@ -23,8 +23,9 @@ RESULT_VERSION = 3
 @dataclass(frozen=True)
 class RunResult:
     """All that one run learned. ``took_s`` is wall time, ``cpu_s`` CPU time and ``peak_pss`` the most memory in bytes
-    of the whole process tree. ``proofs`` say whether planted faults were caught, ``unproven`` names those whose lanes
-    this host does not have. ``libraries`` has a row for each library, algorithm and code path.
+    of the whole process tree. ``proofs`` say whether planted faults were caught, ``unproven`` names those that
+    no lane of this host shows, or no message of a run. ``libraries`` has a row for each library, algorithm and code
+    path.
     """
 
     version: int
