@@ -13,7 +13,7 @@ from crosslane import wire
 from crosslane.bulk import run_bulk
 from crosslane.client import SharedMemory
 from crosslane.compare import compare
-from crosslane.coverage import coverage, merged
+from crosslane.coverage import Coverage, coverage
 from crosslane.desk import Desk, Notify, confirm_departure, open_desk, result_of
 from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor
@@ -21,7 +21,7 @@ from crosslane.known import Published, judge_in_python, read_vectors, run_chains
 from crosslane.large import run_large
 from crosslane.manifest import CaseId
 from crosslane.plan import AlgorithmPlan
-from crosslane.promises import kept
+from crosslane.promises import promised
 from crosslane.records import AlgorithmResult
 from crosslane.refcheck import Sample, take_samples
 from crosslane.seal import finished_batch
@@ -56,7 +56,7 @@ class _Run:
     trial: TrialBatch | None = None
     first: Batch | None = None
     notes: list[str] = field(default_factory=list)
-    seen: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
+    seen: dict[tuple[int, int], Coverage] = field(default_factory=dict)
 
     def take_desks(self, group: Sequence[int], opened: Sequence[Desk]) -> list[Desk]:
         """Go on from what was learned of a group of cells before any seed mattered."""
@@ -261,12 +261,14 @@ def _run_batches(run: _Run, desks: list[Desk], bench: _Bench, *, sampling: bool)
 
 def _note_coverage(run: _Run, number: int, batch: Batch, started: list[tuple[Desk, int]]) -> None:
     """Count what a batch exercises, once for all cells that run as much of it, until nothing is left at none."""
+    manifest = run.plan.manifest
     for desk, wanted in started:
-        if not desk.covered or not all(desk.covered.values()):
+        covered = desk.coverage.numbers()
+        if not covered or not all(covered.values()):
             if (number, wanted) not in run.seen:
-                manifest = run.plan.manifest
-                run.seen[number, wanted] = kept(manifest, coverage(manifest, _prefix(batch, wanted)))
-            desk.covered = merged(desk.covered, run.seen[number, wanted])
+                found = coverage(manifest, _prefix(batch, wanted))
+                run.seen[number, wanted] = found.only(partial(promised, manifest))
+            desk.coverage = desk.coverage.with_more(run.seen[number, wanted])
 
 
 def _prefix(batch: Batch, count: int) -> Batch:

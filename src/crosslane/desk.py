@@ -12,6 +12,7 @@ from crosslane import wire
 from crosslane.client import SubjectEnded
 from crosslane.compare import Departure
 from crosslane.confirm import confirm
+from crosslane.coverage import Coverage
 from crosslane.describe import departure_text, signal_name
 from crosslane.errors import HarnessFault, NotStarted
 from crosslane.execute import Executor, Station, execute_alone, sanitizer_report
@@ -57,7 +58,7 @@ class Desk:
     num_bulk: int = 0
     hangs: bool = False
     judged_by: dict[str, int] = field(default_factory=dict)
-    covered: dict[str, int] = field(default_factory=dict)
+    coverage: Coverage = field(default_factory=Coverage)
     not_run: int = 0
     findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
     confirmed: dict[tuple[object, ...], int] = field(default_factory=dict)
@@ -76,7 +77,6 @@ class Desk:
             plan=plan,
             quorum=quorum,
             judged_by=dict(self.judged_by),
-            covered=dict(self.covered),
             findings=dict(self.findings),
             confirmed=dict(self.confirmed),
         )
@@ -276,7 +276,7 @@ def result_of(desk: Desk) -> CellResult:
         cpu_s=desk.executor.cpu_ns / 1e9,
         provider=desk.plan.provider,
         optional=_is_optional(desk.plan),
-        covered=desk.covered,
+        covered=desk.coverage.numbers(),
         full=desk.plan.full and desk.plan.comparisons >= MESSAGES_PER_BATCH,
         build_lane=desk.plan.build_lane,
         library=desk.library,
