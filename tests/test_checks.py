@@ -72,7 +72,7 @@ TABLE: list[tuple[str, dict[str, Any], bool | None, str]] = [
     ("determinism", DECLINED, None, "the CPU of this lane lacks"),
     ("determinism", {"state": "void", "reason": "no hello"}, False, "did not run: no hello"),
     ("determinism", {"num_threaded": 64, "findings": (CHANGED,)}, False, "answers otherwise"),
-    ("secrets_wiped", {}, None, "impl.toml does not claim it"),
+    ("secrets_wiped", {}, None, "its metadata does not claim it"),
     ("secrets_wiped", {"wipes": True}, True, ""),
     ("secrets_wiped", {"wipes": True, "findings": (LEFT,)}, False, "leaves bytes of the key"),
     ("secrets_wiped", {"wipes": True, "unwatched": ("wipe",)}, None, "cannot be observed in this lane"),

@@ -57,12 +57,13 @@ def test_a_manifest_holds_the_facts_of_cipher_mode_and_the_widest_implementation
 # Different from CIPHER and MODE in every field that a manifest takes.
 DOMAIN = Domain(
     mode="lrw", cipher="toy", directions=("decrypt",), key_lens=(16,), iv_lens=(12,), tag_lens=(4,), split="none",
-    min_len=16, max_len=64, empty=False, equal_keys=False, policies=(), always_policies=("degenerate",),
+    min_len=16, max_len=64, max_aad_len=32, empty=False, equal_keys=False, policies=(), always_policies=("degenerate",),
     refusals=("iv",), observes_iv=False, releases_plaintext=True, clone=False, reinit=False, in_place=False,
+    optional=False,
 )  # fmt: skip
 BOUNDED = (
     "key_lens", "policies", "always_policies", "split", "iv_lens", "directions", "tag_lens", "min_len", "max_len",
-    "empty", "in_place", "clone", "reinit", "equal_keys", "refusals",
+    "max_aad_len", "empty", "in_place", "clone", "reinit", "equal_keys", "refusals",
 )  # fmt: skip
 
 

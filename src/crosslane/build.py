@@ -30,18 +30,18 @@ from crosslane.compiling import Compilers, included_files
 from crosslane.data import read_files, shown
 from crosslane.errors import BadInput
 from crosslane.isa import host_arch
-from crosslane.model import Implementation, Lane, Provider, Registry
+from crosslane.model import Implementation, Instance, Lane, Registry
 from crosslane.plants import Plant
-from crosslane.toolchain import Toolchain, find_library, find_toolchain, lane_toolchain
+from crosslane.toolchain import Toolchain, find_library, find_toolchain, lane_toolchain, library_toolchain
 
 __all__ = [
     "ShimProgram",
     "build_bench",
+    "build_instance",
     "build_lanes",
     "build_launcher",
     "build_planted",
     "build_plugin",
-    "build_provider",
     "build_shim",
     "build_stepper",
     "trust_groups",
@@ -74,19 +74,20 @@ def build_shim(registry: Registry, lane: Lane, implementations: Sequence[Impleme
     return _build([plan_shim(registry, lane, implementations, toolchain)], None)[0]
 
 
-def build_provider(registry: Registry, lane: Lane, provider: Provider) -> Path:
-    """Build, or find in the cache, the shim of a provider in a native lane, linked dynamically to its library.
+def build_instance(registry: Registry, instance: Instance) -> Path:
+    """Build, or find in the cache, the shim of an instance, linked dynamically to its library.
 
     Raises as ``build_shim`` does, and ``MissingTool`` with the package where header or library is not installed.
     """
+    provider = instance.provider
     toolchain = find_library(
-        lane_toolchain(lane),
+        library_toolchain(instance),
         provider.name,
         headers=provider.headers,
         libraries=provider.libraries,
         packages=provider.packages,
     )
-    return _build([plan_provider(registry, lane, provider, toolchain)], None)[0]
+    return _build([plan_provider(registry, instance.lane, provider, toolchain)], None)[0]
 
 
 def build_planted(

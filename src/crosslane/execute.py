@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from crosslane import wire
 from crosslane.client import Opening, SharedMemory, Shim, ShimDied, SubjectEnded, ended_without_a_word
-from crosslane.errors import HarnessFault
+from crosslane.errors import HarnessFault, NotStarted
 from crosslane.messages import BulkRequest, Compared, Digests, Done, LargeRequest, Reason, RunFlag, Threaded
 from crosslane.wire import Batch, Results, Verdict, Watch
 
@@ -39,6 +39,7 @@ class Station:
     """How to start a subject: ``command`` is launcher, runner and program; ``hide`` masks CPU features.
 
     ``inline`` sends batches on the stream even where the shim could share memory, as for a board or a virtual machine.
+    ``environment`` are variables that the process gets beside the engine's own.
     """
 
     command: tuple[str, ...]
@@ -47,6 +48,7 @@ class Station:
     cipher: str
     hide: int = 0
     inline: bool = False
+    environment: tuple[tuple[str, str], ...] = ()
 
     @property
     def blocks(self) -> Station:
@@ -93,9 +95,9 @@ class Executor:
                 self._batch_memory, self._results_memory, inline=self.station.inline,
             )  # fmt: skip
             try:
-                self._shim = Shim(self.station.command, opening)
+                self._shim = Shim(self.station.command, opening, self.station.environment)
             except ShimDied as died:
-                raise HarnessFault(f"the shim of {self.station.symbol} does not start: {died}") from died
+                raise NotStarted(f"the shim of {self.station.symbol} does not start: {died}") from died
             self._shim_cpu_ns = 0
         return self._shim
 

@@ -13,11 +13,12 @@ from pathlib import Path
 from crosslane.corpora import VectorFile
 from crosslane.errors import BadInput, HarnessFault, MissingTool
 from crosslane.execute import Station
+from crosslane.instances import instance_of, instances
 from crosslane.isa import host_arch
 from crosslane.lanes import lanes_for_host
 from crosslane.manifest import Manifest, manifest_for, manifest_within
-from crosslane.model import Algorithm, Cell, Domain, Implementation, Lane, Mode, Provider, Registry
-from crosslane.names import match_cell, select_cells
+from crosslane.model import Algorithm, Cell, Domain, Implementation, Instance, Lane, Mode, Registry
+from crosslane.names import match_cell, select_cells, unknown_name
 from crosslane.oracles import load_oracles, oracle_names
 from crosslane.quorum import Member
 from crosslane.registry import cells, cipher_named, implementation_named, mode_named
@@ -69,11 +70,15 @@ class Counts:
 
 @dataclass(frozen=True)
 class Selection:
-    """What to run: cell patterns, lane names (all that the gate wants where empty), and providers to leave out."""
+    """What to run: cell patterns, lane names (all that the gate wants where empty), and libraries to leave out.
+
+    ``providers`` are instances' names: where some are given, no other cell is run.
+    """
 
     patterns: tuple[str, ...] = ()
     lanes: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ class CellPlan:
     ``provider`` says that the subject is a library that this project did not write. ``ways`` and ``declared`` paths are
     what impl.toml says of the subject (0: nothing), which the code must say too; ``wipes`` is a claim of it. ``hides``
     are the CPU's features that it is not told of. ``emulated``: under qemu, which may end by its own fault.
+    ``instance`` is the library, ``problem`` says in a sentence why it cannot be run.
     ``large``: it gets the algorithm's large message, which takes an emulator long.
     """
 
@@ -102,6 +108,8 @@ class CellPlan:
     wipes: bool = False
     hides: tuple[str, ...] = ()
     emulated: bool = False
+    instance: Instance | None = None
+    problem: str = ""
     large: bool = False
 
 
@@ -162,13 +170,27 @@ def _check_without(registry: Registry, selection: Selection) -> None:
             raise BadInput(f"there is no library {name!r} to leave out: names are {', '.join(known)}; correct the name")
 
 
+def _of_providers(registry: Registry, selection: Selection, offered: list[Cell]) -> list[Cell]:
+    """The cells of the providers that are asked for; raises BadInput for one that is none or has none there."""
+    known = {instance.name for instance in instances(registry)}
+    for name in selection.providers:
+        if name not in known:
+            raise unknown_name("provider", name, known, hint="run `crosslane list providers` for all")
+        if not any(cell.driver == name for cell in offered):
+            raise BadInput(
+                f"the provider {name} has no cell in the lanes that are to run: name others with --lane, fetch its "
+                "packages for them with `crosslane providers fetch`, or take it out of --provider or --without"
+            )
+    return [cell for cell in offered if cell.driver in selection.providers] if selection.providers else offered
+
+
 def selected_cells(registry: Registry, selection: Selection) -> tuple[list[Cell], list[Lane]]:
     """The cells that a selection means, and the lanes they lie in; raises BadInput where it means none."""
     lanes = _selected_lanes(registry, selection)
     names = {lane.name for lane in lanes}
     _check_without(registry, selection)
     every = [cell for cell in cells(registry) if cell.driver not in selection.without]
-    offered = [cell for cell in every if cell.lane in names]
+    offered = _of_providers(registry, selection, [cell for cell in every if cell.lane in names])
     if not selection.patterns:
         return offered, lanes
     for pattern in selection.patterns:
@@ -251,18 +273,18 @@ class _Planner:
     def plans(
         self, algorithm: Algorithm, chosen: Sequence[Cell], vectors: tuple[VectorFile, ...]
     ) -> Iterable[AlgorithmPlan]:
-        """Our own and third parties' cells together, each provider's by themselves."""
-        providers = {provider.name: provider for provider in self.registry.providers}
-        own = [cell for cell in chosen if cell.driver not in providers]
+        """Our own and third parties' cells together, those of each provider by themselves, wherever they come from."""
+        found = [(cell, instance_of(self.registry, cell)) for cell in chosen]
+        own = [cell for cell, instance in found if instance is None]
         if own:
             planned = tuple(self._own_cell(cell) for cell in own)
             yield self._plan(str(algorithm), algorithm, planned, vectors, None)
-        for cell in chosen:
-            if cell.driver in providers:
-                provider = providers[cell.driver]
-                name = f"{algorithm} within {provider.name}"
-                domain = provider.domain(algorithm.mode, algorithm.cipher)
-                yield self._plan(name, algorithm, (self._provider_cell(cell, provider),), vectors, domain)
+        judged = [(cell, instance) for cell, instance in found if instance is not None]
+        for provider in dict.fromkeys(instance.provider for _, instance in judged):
+            name = f"{algorithm} within {provider.name}"
+            domain = provider.domain(algorithm.mode, algorithm.cipher)
+            planned = tuple(self._library_cell(*pair) for pair in judged if pair[1].provider == provider)
+            yield self._plan(name, algorithm, planned, vectors, domain)
 
     def _plan(
         self,
@@ -292,13 +314,14 @@ class _Planner:
 
     def _members(self, algorithm: Algorithm, manifest: Manifest) -> Iterable[Member]:
         """The libraries that have the algorithm and are installed; a missing one is said where its cells are run."""
-        for provider in self.registry.providers:
+        for instance in instances(self.registry):
+            provider = instance.provider
             domain = provider.domain(algorithm.mode, algorithm.cipher)
-            if domain is None or provider.name in self.without:
+            if domain is None or provider.name in self.without or not instance.of_system:
                 continue
             try:
-                station = self.stations.of_provider(provider, self.oracle_lane, algorithm.mode, algorithm.cipher)
-            except MissingTool:
+                station = self.stations.of_instance(instance, algorithm.mode, algorithm.cipher)
+            except (BadInput, MissingTool):
                 continue
             yield Member(provider.name, station, manifest_within(manifest, domain))
 
@@ -324,20 +347,32 @@ class _Planner:
             declared=tuple(name.rpartition(":")[2] for name in implementation.paths),
         )
 
-    def _provider_cell(self, cell: Cell, provider: Provider) -> CellPlan:
+    def _library_cell(self, cell: Cell, instance: Instance) -> CellPlan:
         lane = self.lanes[cell.lane]
+        station, problem = self._library(instance, cell.algorithm)
         return CellPlan(
             cell=cell,
             needed_features=(),
             arch=lane.arch,
-            native=True,
-            large=True,
+            native=lane.runner == "native",
+            large=lane.runner == "native",
             full=True,
             paths=(),
-            station=self.stations.of_provider(provider, lane, cell.algorithm.mode, cell.algorithm.cipher),
+            station=station,
             comparisons=self.counts.provider,
             provider=True,
+            wipes=instance.provider.wipes,
+            emulated=lane.runner == "qemu",
+            instance=instance,
+            problem=problem,
         )
+
+    def _library(self, instance: Instance, algorithm: Algorithm) -> tuple[Station, str]:
+        """The station of a library, and why it cannot be run where it cannot: the others go on."""
+        try:
+            return self.stations.of_instance(instance, algorithm.mode, algorithm.cipher), ""
+        except (BadInput, MissingTool) as error:
+            return Station((), instance.provider.name, algorithm.mode, algorithm.cipher), str(error)
 
 
 def manifest_of(registry: Registry, algorithm: Algorithm, seed: str) -> Manifest:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from crosslane.bug_classes import BUG_CLASSES, UNCLASSIFIED
 from crosslane.data import read_files, shown
 from crosslane.errors import BadInput
 from crosslane.model import Algorithm, Implementation, Lane, Registry
@@ -65,7 +66,11 @@ _CONTROL_FIELDS = {
     "symptom": Field(kind="str", allowed=(WHOLE,), optional=True),
     "large": Field(kind="bool", optional=True),
 }
-_FIELDS = {"fault": _CONTROL_FIELDS | {"symptom": Field(kind="str", allowed=SYMPTOMS)}, "control": _CONTROL_FIELDS}
+_FAULT_FIELDS = _CONTROL_FIELDS | {
+    "symptom": Field(kind="str", allowed=SYMPTOMS),
+    "triage": Field(kind="str", allowed=tuple(name for name in BUG_CLASSES if name != UNCLASSIFIED), optional=True),
+}
+_FIELDS = {"fault": _FAULT_FIELDS, "control": _CONTROL_FIELDS}
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ class Plant:
     ``file`` lies below ``impls``; ``original`` is its content and ``changed`` what is compiled. ``symptom`` is what a
     fault must show; ``cell`` where no case shows it but the judgement of the whole cell does. ``lanes`` narrows where
     it can show at all (empty: everywhere), ``why`` says the reason. ``in_mode`` is whether the mode's portable code is
-    changed, and not the implementation.
+    changed, and not the implementation. ``triage`` is the class of bug that the edit makes, by what it says.
     """
 
     name: str
@@ -93,6 +98,7 @@ class Plant:
     where: Path
     in_mode: bool
     large: bool = False
+    triage: str = ""
 
     @property
     def symbol(self) -> str:
@@ -269,6 +275,7 @@ def _plant(
         changed=original.decode().replace(values["replace"], values["with"]).encode(),
         lanes=values.get("lanes", ()),
         where=path,
+        triage=values.get("triage", ""),
         in_mode=file.parent not in (item.folder, item.folder.parent) and file not in _included(item),
         large=values.get("large", False),
     )

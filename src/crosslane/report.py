@@ -20,6 +20,8 @@ def cell_verdict(cell: CellResult) -> str:
     """One word, or a few, for a cell."""
     if cell.state in ("void", "not_run"):
         return "VOID" if cell.state == "void" else "DID NOT RUN"
+    if cell.state == "unusable":
+        return "UNUSABLE"
     if cell.red:
         return "FINDING"
     if cell.state == "declined":
@@ -30,6 +32,7 @@ def cell_verdict(cell: CellResult) -> str:
 _STYLES = {
     "VOID": "bold magenta",
     "DID NOT RUN": "bold magenta",
+    "UNUSABLE": "bold magenta",
     "FINDING": "bold red",
     "declined": "dim",
     "not compared": "yellow",
@@ -63,8 +66,8 @@ def _table(result: RunResult) -> Table:
 
 def complaints(cell: CellResult) -> Iterator[str]:
     """Why a cell is not green: each finding with the command that shows it again, and what else failed."""
-    broken = cell.state in ("void", "not_run")
-    if broken:
+    broken = cell.state in ("void", "not_run", "unusable")
+    if broken and cell.state != "unusable":
         yield f"{cell.cell}: {cell_verdict(cell).lower()}: {cell.reason or 'never began'}"
     for finding in cell.findings:
         extra = f"; at least {finding.count} cases depart alike" if finding.count > 1 else ""
@@ -118,10 +121,12 @@ def _exceptions(result: RunResult) -> Iterator[str]:
         missing = ", ".join(sorted(set(cell.needed_features) - set(cell.cpu_features)))
         if missing:
             yield f"declined: {cell.cell}: the CPU of this lane has no {missing}"
+        elif cell.optional:
+            yield f"declined: {cell.cell}: the installed library has been built without it"
     reasons: dict[tuple[str, str], int] = {}
     for cell in result.cells():
         for judgement in cell.judgements:
-            if judgement.passed is None and cell.state != "declined":
+            if judgement.passed is None and cell.state not in ("declined", "unusable"):
                 key = (judgement.check, judgement.reason)
                 reasons[key] = reasons.get(key, 0) + 1
     yield from _judged(result)

@@ -17,7 +17,7 @@ from crosslane.records import AlgorithmResult, CellResult, Proof
 
 __all__ = ["RESULT_VERSION", "RunResult", "exit_status", "write_json"]
 
-RESULT_VERSION = 2
+RESULT_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,12 @@ class RunResult:
 
 
 def exit_status(cells: Sequence[CellResult]) -> int:
-    """0 all green, 1 findings, 3 where a cell is void or nothing ran: the suite itself failed."""
+    """0 all green, 1 findings, 2 where a library cannot be used, 3 where a cell is void or none is there."""
     if not cells or any(cell.state in ("void", "not_run") for cell in cells):
         return 3
-    return 1 if any(cell.red for cell in cells) else 0
+    if any(cell.red and cell.state != "unusable" for cell in cells):
+        return 1
+    return 2 if any(cell.state == "unusable" for cell in cells) else 0
 
 
 def write_json(result: RunResult, path: Path) -> None:

@@ -56,7 +56,7 @@ def _draw_lengths(manifest: Manifest, number: int, families: dict[str, Mask], wo
     walked = sizes[_ranks(selected, number) % len(sizes)]
     large = take_bits(words[selected], 40, 6) == 0
     walked = np.where(large, large_sizes[below(words[selected], 0, len(large_sizes))], walked)
-    if number == 0 and len(walked) and not manifest.max_len:
+    if number == 0 and len(walked) and steer.takes_largest(manifest):
         walked[-1] = steer.LARGEST
     length[selected] = walked
     return length

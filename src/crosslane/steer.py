@@ -46,6 +46,11 @@ LARGEST = 1 << 20
 _ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
+def takes_largest(manifest: Manifest) -> bool:
+    """Whether a message may have ``LARGEST`` bytes."""
+    return not manifest.max_len or manifest.max_len >= LARGEST
+
+
 def _legal(manifest: Manifest, lengths: Ints) -> Ints:
     """Rounds lengths down to what the mode takes; where none of them is legal, the least length that is."""
     step = manifest.block_len if manifest.partial == "refused" else 1
@@ -201,6 +206,7 @@ def beyond_the_wrap(manifest: Manifest, points: Ints, lengths: Ints) -> Ints:
 _AAD_LENS = (0, 1, 13, 14, 15, 16, 17, 29, 30, 31, 32, 33)
 _LONG_AAD_LENS = (0xFEFF, 0xFF00, 0xFF01, 0x10000)
 LONGEST_AAD = max(_LONG_AAD_LENS)
+LEAST_LONG_AAD = min(_LONG_AAD_LENS)
 
 
 def steer_aad_lens(words: U64) -> Ints:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from crosslane.errors import BadInput, MissingTool
 from crosslane.isa import host_arch
-from crosslane.model import Lane
+from crosslane.model import Instance, Lane, Sysroot
 from crosslane.names import nearest
 
 __all__ = [
@@ -24,6 +24,8 @@ __all__ = [
     "find_qemu",
     "find_toolchain",
     "lane_toolchain",
+    "library_toolchain",
+    "multiarch",
     "packages_for",
     "revision_of",
     "runner_command",
@@ -48,6 +50,7 @@ _CROSS_PACKAGES = {
     "armhf": ("gcc-arm-linux-gnueabihf", "libc6-dev-armhf-cross"),
     "riscv64": ("gcc-riscv64-linux-gnu", "libc6-dev-riscv64-cross"),
 }
+_MULTIARCH = {"i386": "i386-linux-gnu", "ppc64": "ppc64-linux-gnu", "armhf": "arm-linux-gnueabihf"}
 _NATIVE_PACKAGES = ("gcc", "libc6-dev")
 _QEMU_PACKAGE = "qemu-user"
 _QEMU_NAMES = {"armhf": "arm"}
@@ -149,6 +152,39 @@ def lane_toolchain(lane: Lane) -> Toolchain:
     return find_toolchain(lane.arch, compiler=lane.compiler, sanitizer=lane.sanitizer)
 
 
+def library_toolchain(instance: Instance) -> Toolchain:
+    """Return what builds the adapter of an instance: against the system's headers, a sysroot's, or those of a build.
+
+    Nothing of the host's C library is read for a sysroot. Raises as ``find_toolchain`` does.
+    """
+    toolchain = lane_toolchain(instance.lane)
+    if instance.sysroot is not None:
+        return _within_sysroot(toolchain, instance.sysroot)
+    if instance.build is None:
+        return toolchain
+    build = instance.build
+    include = ("-isystem", str(build.include)) if build.include else ()
+    return replace(toolchain, flags=(*toolchain.flags, f"-B{build.folder}", *include))
+
+
+def _within_sysroot(toolchain: Toolchain, sysroot: Sysroot) -> Toolchain:
+    """The toolchain with headers, start files and libraries of a sysroot, and those of the compiler itself."""
+    root, triplet = sysroot.root, multiarch(sysroot.arch)
+    own = _first_line([*toolchain.command, "-print-file-name=include"])
+    flags = [f"--sysroot={root}", "-nostdinc"]
+    for folder in (own, root / "usr" / "include" / triplet, root / "usr" / "include"):
+        flags += ["-isystem", str(folder)]
+    libraries = root / "usr" / "lib" / triplet
+    flags += [f"-B{libraries}", f"-Wl,-rpath-link={libraries}"]
+    identity = f"{toolchain.identity}; {sysroot.suite} {sysroot.digest}"
+    return replace(toolchain, flags=(*toolchain.flags, *flags), identity=identity)
+
+
+def multiarch(arch: str) -> str:
+    """Return the name of the folder in which Debian keeps an architecture's libraries, such as aarch64-linux-gnu."""
+    return _MULTIARCH.get(arch, _TRIPLETS[arch])
+
+
 def find_library(
     toolchain: Toolchain, name: str, *, headers: Sequence[str], libraries: Sequence[str], packages: Sequence[str]
 ) -> Toolchain:
@@ -160,14 +196,14 @@ def find_library(
     names = " ".join(packages)
     parts = [toolchain.identity]
     for header in headers:
-        rule = _output([toolchain.cc, "-M", "-include", header, "-x", "c", "/dev/null"])
+        rule = _output([*toolchain.command, "-M", "-include", header, "-x", "c", "/dev/null"])
         if not rule:
             raise _missing_library(f"the header {header}", name, names)
         read = sorted({word for word in rule.split() if word.startswith("/") and word != "/dev/null"})
         contents = hashlib.sha256(b"".join(Path(word).read_bytes() for word in read))
         parts.append(f"{header} {contents.hexdigest()}")
     for library in libraries:
-        path = Path(_first_line([toolchain.cc, f"-print-file-name=lib{library}.so"]))
+        path = Path(_first_line([*toolchain.command, f"-print-file-name=lib{library}.so"]))
         if not path.is_absolute():
             raise _missing_library(f"the library lib{library}.so", name, names)
         parts.append(path.resolve().name)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosslane import wire
+from crosslane.buildplan import provider_defines, provider_symbol
 from crosslane.compare import Departure
 from crosslane.describe import session_lines
 from crosslane.errors import BadInput, HarnessFault
@@ -61,7 +62,7 @@ class Ingredients:
     def name(self) -> str:
         """The C name that the subject is reached by."""
         if isinstance(self.subject, Provider):
-            return f"provider_{self.subject.name.replace('-', '_')}"
+            return provider_symbol(self.subject)
         return self.subject.symbol
 
 
@@ -69,7 +70,8 @@ def _harness_files(made_of: Ingredients) -> list[Path]:
     """What is compiled beside the subject: the shim without its process, and the mode; headers too."""
     shim, mode = made_of.root / "impls" / "shim", made_of.mode.folder
     found = [path for folder in (shim, mode) for suffix in ("c", "S", "h") for path in folder.glob(f"*.{suffix}")]
-    wanted = [path for path in (*found, *mode.parent.glob("*.h")) if path.name not in _NOT_LINKED]
+    heap = "no_heap.c" if isinstance(made_of.subject, Provider) else "heap.c"
+    wanted = [path for path in (*found, *mode.parent.glob("*.h")) if path.name not in (*_NOT_LINKED, heap)]
     return sorted(wanted, key=lambda path: path.name)
 
 
@@ -99,11 +101,8 @@ def _command(
 ) -> list[str]:
     lane, subject = made_of.lane, made_of.subject
     features = () if isinstance(subject, Provider) else subject.features
-    defines = (
-        (f'-DPROVIDER_NAME="{subject.name}"', f"-DPROVIDER_SESSION={made_of.name}")
-        if isinstance(subject, Provider)
-        else (f'-DSUBJECT_NAME="{subject.symbol}"', *(["-DSUBJECT_WIN64"] if lane.abi == "win64" else []))
-    )
+    own = (f'-DSUBJECT_NAME="{subject.symbol}"',) if isinstance(subject, Implementation) else provider_defines(subject)
+    defines = (*own, "-DSUBJECT_WIN64") if lane.abi == "win64" else own
     includes = [*map(str, folders), f"{subject_folder}/..", subject_folder]
     code = [
         f"{subject_folder}/{os.path.relpath(path, subject.folder)}"
