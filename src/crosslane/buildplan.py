@@ -284,7 +284,7 @@ def plan_provider(registry: Registry, lane: Lane, provider: Provider, toolchain:
     units.append(shop.unit(symbol, sources=provider.sources, include=include, flags=flags, keep=symbol))
     text = tables_text((), registry.modes, [symbol])
     units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
-    link = (_LINK_FLAGS, tuple(f"-l{library}" for library in provider.libraries))
+    link = ((*_LINK_FLAGS, "-Wl,-z,now"), tuple(f"-l{library}" for library in provider.libraries))
     return shop.program("shim", units=units, subject=provider.folder, contains=[provider.name], link=link)
 
 

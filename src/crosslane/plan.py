@@ -48,18 +48,24 @@ BEYOND_4_GIB = (1 << 32) + 4096 + 33
 
 @dataclass(frozen=True)
 class Counts:
-    """Comparisons per cell: where the full grids run natively, where they run under qemu, everywhere else, and of
-    providers.
+    """Comparisons per cell: where the full grids run natively, where they run under qemu, everywhere else; of libraries
+    natively and under qemu.
     """
 
     native: int = 65_536
     emulated: int = 24_576
     other: int = 640
-    provider: int = 16_384
+    provider: int = 24_576
+    provider_emulated: int = 4_096
+
+    @classmethod
+    def each(cls, count: int) -> Counts:
+        """The same for every cell."""
+        return cls(count, count, count, count, count)
 
     def shared(self, share: int) -> Counts:
         """One part in ``share`` of them, at least one comparison each."""
-        return Counts(*(max(1, count // share) for count in (self.native, self.emulated, self.other, self.provider)))
+        return Counts(*(max(1, count // share) for count in vars(self).values()))
 
     def of(self, lane: Lane) -> int:
         """The count of a cell in ``lane``."""
@@ -350,19 +356,20 @@ class _Planner:
     def _library_cell(self, cell: Cell, instance: Instance) -> CellPlan:
         lane = self.lanes[cell.lane]
         station, problem = self._library(instance, cell.algorithm)
+        emulated = lane.runner == "qemu"
         return CellPlan(
             cell=cell,
             needed_features=(),
             arch=lane.arch,
             native=lane.runner == "native",
-            large=lane.runner == "native",
-            full=True,
+            large=not emulated,
+            full=not emulated,
             paths=(),
             station=station,
-            comparisons=self.counts.provider,
+            comparisons=self.counts.provider_emulated if emulated else self.counts.provider,
             provider=True,
             wipes=instance.provider.wipes,
-            emulated=lane.runner == "qemu",
+            emulated=emulated,
             instance=instance,
             problem=problem,
         )

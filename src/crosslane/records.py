@@ -7,7 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["AlgorithmResult", "CellResult", "FaultSeen", "Finding", "Judgement", "Library", "Proof", "State"]
+__all__ = [
+    "AlgorithmResult",
+    "CellResult",
+    "FaultSeen",
+    "Finding",
+    "Judgement",
+    "Library",
+    "LibraryRow",
+    "Proof",
+    "State",
+]
 
 State = Literal["ran", "declined", "void", "not_run", "unusable"]
 
@@ -79,6 +89,24 @@ class Library:
     package_version: str
     file: str
     sha256: str
+
+
+@dataclass(frozen=True)
+class LibraryRow:
+    """What a run says of one algorithm of one library, as it was loaded in a lane, on one of its code paths.
+
+    ``place`` is where it was to come from, ``library`` what was loaded, None where nothing was. ``verdict`` is
+    ``agreed``, ``finding``, ``outside domain``, ``not promised``, ``switch not effective``, ``unusable``, ``void`` or
+    ``did not run``.
+    """
+
+    name: str
+    lane: str
+    backend: str
+    place: str
+    library: Library | None
+    algorithm: str
+    verdict: str
 
 
 @dataclass(frozen=True)
