@@ -74,8 +74,8 @@ def build_shim(registry: Registry, lane: Lane, implementations: Sequence[Impleme
     return _build([plan_shim(registry, lane, implementations, toolchain)], None)[0]
 
 
-def build_instance(registry: Registry, instance: Instance) -> Path:
-    """Build, or find in the cache, the shim of an instance, linked dynamically to its library.
+def build_instance(registry: Registry, instance: Instance, *, probe: bool = False) -> Path:
+    """Build, or find in the cache, the shim of an instance, linked dynamically to its library; or its probe.
 
     Raises as ``build_shim`` does, and ``MissingTool`` with the package where header or library is not installed.
     """
@@ -87,7 +87,7 @@ def build_instance(registry: Registry, instance: Instance) -> Path:
         libraries=provider.libraries,
         packages=provider.packages,
     )
-    return _build([plan_provider(registry, instance.lane, provider, toolchain)], None)[0]
+    return _build([plan_provider(registry, instance.lane, provider, toolchain, probe=probe)], None)[0]
 
 
 def build_planted(

@@ -9,7 +9,7 @@ from typing import Literal
 
 __all__ = ["AlgorithmResult", "CellResult", "FaultSeen", "Finding", "Judgement", "Library", "Proof", "State"]
 
-State = Literal["ran", "declined", "void", "not_run", "unusable"]
+State = Literal["ran", "declined", "void", "not_run", "unusable", "not_effective"]
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ class CellResult:
     counts the messages of its first batch by what they exercise (``coverage.coverage``). ``full`` is whether it gets
     the full grids, ``build_lane`` whether that is there for its compiler. ``faults`` are its findings once they were
     shrunk. ``library`` is what a provider's cell was about. CPU times are in seconds. A cell is ``unusable`` where the
-    library that it is about cannot be run at all, with the reason.
+    library that it is about cannot be run at all, with the reason, and ``not_effective`` where the switch of its
+    backend changes nothing for the algorithm; ``switch`` is what it was seen to do.
     """
 
     cell: str
@@ -123,6 +124,7 @@ class CellResult:
     build_lane: bool = False
     faults: tuple[FaultSeen, ...] = ()
     library: Library | None = None
+    switch: str = ""
 
     @property
     def red(self) -> bool:

@@ -20,8 +20,8 @@ def cell_verdict(cell: CellResult) -> str:
     """One word, or a few, for a cell."""
     if cell.state in ("void", "not_run"):
         return "VOID" if cell.state == "void" else "DID NOT RUN"
-    if cell.state == "unusable":
-        return "UNUSABLE"
+    if cell.state in ("unusable", "not_effective"):
+        return "UNUSABLE" if cell.state == "unusable" else "not effective"
     if cell.red:
         return "FINDING"
     if cell.state == "declined":
@@ -35,6 +35,7 @@ _STYLES = {
     "UNUSABLE": "bold magenta",
     "FINDING": "bold red",
     "declined": "dim",
+    "not effective": "dim",
     "not compared": "yellow",
     "agreed": "green",
 }
@@ -121,10 +122,13 @@ def _exceptions(result: RunResult) -> Iterator[str]:
         missing = ", ".join(sorted(set(cell.needed_features) - set(cell.cpu_features)))
         if missing:
             yield f"declined: {cell.cell}: the CPU of this lane has no {missing}"
+    for cell in result.cells():
+        if cell.state == "not_effective":
+            yield f"not effective for this algorithm: {cell.cell}: {cell.reason}"
     reasons: dict[tuple[str, str], int] = {}
     for cell in result.cells():
         for judgement in cell.judgements:
-            if judgement.passed is None and cell.state not in ("declined", "unusable"):
+            if judgement.passed is None and cell.state not in ("declined", "unusable", "not_effective"):
                 key = (judgement.check, judgement.reason)
                 reasons[key] = reasons.get(key, 0) + 1
     yield from _judged(result)

@@ -24,6 +24,7 @@ __all__ = [
     "find_qemu",
     "find_toolchain",
     "lane_toolchain",
+    "library_paths",
     "library_toolchain",
     "multiarch",
     "packages_for",
@@ -208,6 +209,13 @@ def find_library(
             raise _missing_library(f"the library lib{library}.so", name, names)
         parts.append(path.resolve().name)
     return replace(toolchain, identity="; ".join(parts))
+
+
+def library_paths(toolchain: Toolchain, libraries: Sequence[str]) -> tuple[Path, ...]:
+    """The files of libraries, names for the linker, that a toolchain links to."""
+    return tuple(
+        Path(_first_line([*toolchain.command, f"-print-file-name=lib{library}.so"])).resolve() for library in libraries
+    )
 
 
 def _missing_library(what: str, name: str, packages: str) -> MissingTool:
