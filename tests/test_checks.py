@@ -64,6 +64,7 @@ TABLE: list[tuple[str, dict[str, Any], bool | None, str]] = [
     ("declines", {**DECLINED, "cpu_features": ("avx", "avx2")}, False, "declines although the CPU has all"),
     ("agreement", {"comparisons": 0, "num_vectors": 0, "wanted": 0}, None, "nothing was compared"),
     ("declines", {**DECLINED, "provider": True}, False, "the installed library lacks"),
+    ("declines", {**DECLINED, "provider": True, "optional": True}, None, "was built without it, which provider.toml"),
     ("declines", {**DECLINED, "needed_features": ()}, False, "declines although the CPU has all"),
     ("declines", {"state": "void", "reason": "no hello", "cpu_features": ()}, False, "did not run: no hello"),
     ("declines", {"state": "not_run", "cpu_features": ()}, False, "did not run"),

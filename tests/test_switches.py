@@ -24,14 +24,14 @@ from crosslane.loading import library_environment
 from crosslane.model import Algorithm, Backend, Cell, Instance, Registry, Sysroot
 from crosslane.plan import Counts, Selection, make_plans, manifest_of, selected_cells
 from crosslane.registry import load_registry
-from crosslane.report import cell_verdict
 from crosslane.switches import Effect, Prober, effect_text, messages_of
+from crosslane.verdicts import cell_verdict
 
 ARCH = host_arch()
 NATIVE = f"{ARCH}_native"
 LIBGCRYPT = Path("impls/providers/libgcrypt")
 PLAIN = f"ctr(aes)/libgcrypt:plain@{NATIVE}"
-COUNTS = Counts(64, 64, 64, 64, 64)
+COUNTS = Counts.each(64)
 
 pytestmark = pytest.mark.xdist_group("switches")
 

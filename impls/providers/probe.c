@@ -12,7 +12,7 @@
  * costs some microseconds a function, where single steps cost them for each instruction.
  *
  * Output: `module BEGIN END NAME` for each loaded file, hexadecimal addresses; then for each message, in their order,
- * `ran` or `refused STATUS`, with `entries` followed by `entered ADDRESS...`.
+ * `ran`, `absent` where this build lacks it, or `refused STATUS`, with `entries` followed by `entered ADDRESS...`.
  */
 #define _GNU_SOURCE
 #include <link.h>
@@ -284,7 +284,9 @@ int main(int argc, char **argv)
     for (int i = 2; i < argc; i++) {
         struct message m = parsed(argv[i]);
         int status = message(&m, entries ? WATCH_ENTRIES : WATCH_MARKS);
-        if (status == SUBJECT_OK) {
+        if (PROVIDER_SESSION.block_len(m.mode, m.cipher) == 0) {
+            puts("absent");
+        } else if (status == SUBJECT_OK) {
             puts("ran");
         } else {
             printf("refused %d\n", status);

@@ -119,7 +119,7 @@ void paths_begin_batch(void);
 void paths_forget(void);
 void paths_arm(unsigned length_class);
 void paths_disarm(void);
-int paths_hit(uintptr_t pc); /* from the SIGTRAP handler: nonzero where the trap was ours; it is gone then */
+size_t paths_hit(uintptr_t pc); /* from the SIGTRAP handler: length of the trap where it was ours, else 0 */
 const uint64_t *paths_taken(void);
 unsigned paths_length_class(size_t len, size_t block_len);
 

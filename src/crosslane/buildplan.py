@@ -286,7 +286,7 @@ def plan_provider(
     flags = (*common, "-fvisibility=hidden", *provider_defines(provider))
     include = [shim, provider.folder.parent, provider.folder]
     adapter = shop.unit(symbol, sources=provider.sources, include=include, flags=flags, keep=symbol)
-    link = (_LINK_FLAGS, tuple(f"-l{library}" for library in provider.libraries))
+    link = ((*_LINK_FLAGS, "-Wl,-z,now"), tuple(f"-l{library}" for library in provider.libraries))
     if probe:
         source = provider.folder.parent / "probe.c"
         main = shop.unit("probe", sources=[source], include=[shim, source.parent], flags=flags)

@@ -30,6 +30,7 @@ from crosslane.plan import BEYOND_4_GIB, DEFAULT_SEED, LARGE_LEN, Counts, Select
 from crosslane.planted.cli import selftest_command
 from crosslane.registry import cells, load_registry
 from crosslane.sysroots.cli import providers_command
+from crosslane.triage.cli import bisect_command, triage_command
 
 __all__ = ["main"]
 
@@ -233,7 +234,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
         raise BadInput(f"{json_file}: the folder does not exist: create it or name another file with --json")
     if count is not None and share is not None:
         raise BadInput("--count and --share both say how many comparisons a cell gets: give one of them")
-    counts = Counts().shared(share or 1) if count is None else Counts(*(count for _ in vars(Counts())))
+    counts = Counts().shared(share or 1) if count is None else Counts.each(count)
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     names, builds = read_providers(providers)
     job = Job(
@@ -261,6 +262,8 @@ def harness(impls: tuple[Path, ...]) -> None:
 
 
 cli.add_command(alarms_command)
+cli.add_command(bisect_command)
+cli.add_command(triage_command)
 cli.add_command(bench_command)
 cli.add_command(corpora_command)
 cli.add_command(findings_command)

@@ -12,6 +12,7 @@ from crosslane import wire
 from crosslane.client import SubjectEnded
 from crosslane.compare import Departure
 from crosslane.confirm import confirm
+from crosslane.coverage import Coverage
 from crosslane.describe import departure_text, signal_name
 from crosslane.errors import HarnessFault, NotStarted
 from crosslane.execute import Executor, Station, execute_alone, sanitizer_report
@@ -57,7 +58,7 @@ class Desk:
     num_bulk: int = 0
     hangs: bool = False
     judged_by: dict[str, int] = field(default_factory=dict)
-    covered: dict[str, int] = field(default_factory=dict)
+    coverage: Coverage = field(default_factory=Coverage)
     not_run: int = 0
     findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
     confirmed: dict[tuple[object, ...], int] = field(default_factory=dict)
@@ -76,10 +77,21 @@ class Desk:
             plan=plan,
             quorum=quorum,
             judged_by=dict(self.judged_by),
-            covered=dict(self.covered),
             findings=dict(self.findings),
             confirmed=dict(self.confirmed),
         )
+
+    def for_trials(self) -> Desk:
+        """A desk of the same process on which trials alone are noted, for ``take_trials``."""
+        return replace(self, num_departed=0, findings={}, confirmed={})
+
+    def take_trials(self, asked: Desk) -> None:
+        """Note what the trials showed that were noted on a desk ``for_trials``."""
+        self.num_large, self.num_bulk, self.num_threaded = asked.num_large, asked.num_bulk, asked.num_threaded
+        self.num_departed += asked.num_departed
+        self.findings |= asked.findings
+        if asked.state == "void":
+            self.state, self.reason = asked.state, asked.reason
 
     def note_paths(self) -> None:
         """Keep the code paths that were taken: the processes may go on for another seed."""
@@ -219,6 +231,13 @@ def _count(desk: Desk, key: tuple[object, ...]) -> None:
             return
 
 
+def _is_optional(plan: CellPlan) -> bool:
+    """Whether not every build of the cell's library has the algorithm."""
+    algorithm = plan.cell.algorithm
+    domain = plan.instance.provider.domain(algorithm.mode, algorithm.cipher) if plan.instance else None
+    return domain is not None and domain.optional
+
+
 def result_of(desk: Desk) -> CellResult:
     """All that was learned, as plain data."""
     hello, opened = desk.hello, desk.opened
@@ -257,7 +276,8 @@ def result_of(desk: Desk) -> CellResult:
         unwatched=tuple(sorted(watchers - hello.watchers | blind)) if hello else (),
         cpu_s=desk.executor.cpu_ns / 1e9,
         provider=desk.plan.provider,
-        covered=desk.covered,
+        optional=_is_optional(desk.plan),
+        covered=desk.coverage.numbers(),
         full=desk.plan.full and desk.plan.comparisons >= MESSAGES_PER_BATCH,
         build_lane=desk.plan.build_lane,
         library=desk.library,

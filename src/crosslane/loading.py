@@ -9,20 +9,11 @@ from pathlib import Path
 from crosslane.isa import host_arch
 from crosslane.model import Instance
 from crosslane.sandbox import system_read_paths
-from crosslane.toolchain import multiarch, runner_command
+from crosslane.toolchain import library_folder, runner_command
 
-__all__ = ["library_environment", "library_folder", "library_runner"]
+__all__ = ["library_environment", "library_runner"]
 
 _LOADERS = {"x86_64": "lib64/ld-linux-x86-64.so.2", "aarch64": "lib/ld-linux-aarch64.so.1"}
-
-
-def library_folder(instance: Instance) -> Path | None:
-    """Where the library of an instance must come from; None for the system's, whose place the loader knows."""
-    if instance.build is not None:
-        return instance.build.folder
-    if instance.sysroot is not None:
-        return instance.sysroot.root / "usr" / "lib" / multiarch(instance.sysroot.arch)
-    return None
 
 
 def library_runner(instance: Instance) -> tuple[tuple[str, ...], Sequence[Path]]:

@@ -85,7 +85,7 @@ _PROVIDER_FIELDS = {
     "name": Field(kind="str", pattern=DRIVER_PATTERN),
     "title": _TEXT,
     "packages": Field(kind="str", many=True, min_num=1, pattern=r"[a-z0-9][a-z0-9.+-]+"),
-    "headers": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?\.h"),
+    "headers": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*\.h"),
     "libraries": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9_+-]+"),
     "sources": Field(kind="str", many=True, min_num=1, pattern=_SOURCE_PATTERN),
     "contexts": Field(kind="str", allowed=("heap", "own"), optional=True),
@@ -93,6 +93,7 @@ _PROVIDER_FIELDS = {
     "environment": Field(kind="str", many=True, min_num=1, pattern=_VARIABLE_PATTERN, optional=True),
     "modules_variable": Field(kind="str", pattern="[A-Z][A-Z0-9_]*", optional=True),
     "modules_folders": Field(kind="str", many=True, min_num=1, pattern="[A-Za-z0-9_-]+", optional=True),
+    "ship": Field(kind="bool", optional=True),
 }
 
 # A table [backend.NAME]: a switch of the library's.
@@ -109,6 +110,7 @@ _PROVIDER_CIPHER_FIELDS = {
     "key_lens": Field(kind="int", many=True, min_num=1, least=0, optional=True),
     "refuses_keys": Field(kind="bool", optional=True),
     "policies": Field(kind="str", many=True, allowed=_POLICIES, optional=True),
+    "optional": Field(kind="bool", optional=True),
 }
 
 # A table [[algorithm]]; what is optional is as the mode has it.
@@ -126,11 +128,13 @@ _DOMAIN_FIELDS = {
     "split": Field(kind="str", allowed=("byte", "block", "none"), optional=True),
     "min_len": Field(kind="int", least=0, optional=True),
     "max_len": Field(kind="int", least=1, optional=True),
+    "max_aad_len": Field(kind="int", least=1, optional=True),
     "empty": Field(kind="bool", optional=True),
     "equal_keys": Field(kind="bool", optional=True),
     "always_policies": Field(kind="str", many=True, allowed=_POLICIES, optional=True),
     "reinit": Field(kind="bool", optional=True),
     "in_place": Field(kind="bool", optional=True),
+    "optional": Field(kind="bool", optional=True),
 }
 
 
@@ -331,11 +335,13 @@ def _domain(place: str, mode: Mode, cipher: Cipher, values: dict[str, Any], limi
         "split": mode.split,
         "min_len": mode.min_len_blocks * cipher.block_len,
         "max_len": 0,
+        "max_aad_len": 0,
         "empty": mode.min_len_blocks == 0,
         "equal_keys": True,
         "always_policies": (),
         "reinit": True,
         "in_place": True,
+        "optional": limit.get("optional", False),
         "releases_plaintext": False,
     }
     _check_domain(place, mode, values, ours)

@@ -123,12 +123,13 @@ class Domain:
 
     Lengths in bytes. ``key_lens`` are of one cipher key, ``iv_lens`` and ``tag_lens`` what is taken of the mode's.
     ``split`` is where a message may be cut into updates, ``min_len`` the least length of a message, ``max_len`` the
-    greatest (0: none); ``empty`` whether a message may have no data. ``equal_keys``: whether a mode with two keys takes
-    them equal. ``policies`` can be asked for, ``always_policies`` are in force whether asked for or not. ``refusals``
-    are the kinds of illegal lengths that the library refuses itself, where and as the contract says: ``key`` ``iv``
-    ``tag`` ``data``; the others lie outside the domain. ``observes_iv``: the running iv can be read.
+    greatest (0: none), ``max_aad_len`` that of its associated data; ``empty`` whether a message may have no data.
+    ``equal_keys``: whether a mode with two keys takes them equal. ``policies`` can be asked for, ``always_policies``
+    are in force whether asked for or not. ``refusals`` are the kinds of illegal lengths that the library refuses
+    itself, where and as the contract says: ``key`` ``iv`` ``tag`` ``data``; the others lie outside the domain.
+    ``observes_iv``: the running iv can be read.
     ``releases_plaintext``: plaintext comes out before the tag is compared. ``clone``: a context can be copied within a
-    message.
+    message. ``optional``: not every build of the library has the algorithm, so that one without it may decline.
     """
 
     mode: str
@@ -140,6 +141,7 @@ class Domain:
     split: Literal["byte", "block", "none"]
     min_len: int
     max_len: int
+    max_aad_len: int
     empty: bool
     equal_keys: bool
     policies: tuple[str, ...]
@@ -150,6 +152,7 @@ class Domain:
     clone: bool
     reinit: bool
     in_place: bool
+    optional: bool
 
 
 @dataclass(frozen=True)
@@ -179,6 +182,7 @@ class Provider:
     ``wipes``: its documentation says that a context that is freed holds no key. ``environment`` are the variables
     (``NAME=VALUE``) that its processes have. A library that loads modules of its own is told by the variable
     ``modules_variable`` in which of ``modules_folders``, below its folder, they are.
+    ``ship``: whether what is built of the adapter may be distributed under this project's licence.
     """
 
     name: str
@@ -195,6 +199,7 @@ class Provider:
     backends: tuple[Backend, ...] = ()
     modules_variable: str = ""
     modules_folders: tuple[str, ...] = ()
+    ship: bool = True
 
     def domain(self, mode: str, cipher: str) -> Domain | None:
         """The domain of an algorithm; ``None`` where the library does not have it."""

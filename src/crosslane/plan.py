@@ -49,15 +49,21 @@ BEYOND_4_GIB = (1 << 32) + 4096 + 33
 
 @dataclass(frozen=True)
 class Counts:
-    """Comparisons per cell: where the full grids run natively, where they run under qemu, everywhere else, of
-    providers, and of each backend of theirs.
+    """Comparisons per cell: where the full grids run natively, where they run under qemu, everywhere else; of libraries
+    natively and under qemu, and at most of a backend.
     """
 
     native: int = 65_536
     emulated: int = 24_576
     other: int = 640
-    provider: int = 16_384
+    provider: int = 24_576
+    provider_emulated: int = 4_096
     backend: int = 8_192
+
+    @classmethod
+    def each(cls, count: int) -> Counts:
+        """The same for every cell."""
+        return cls(count, count, count, count, count, count)
 
     def shared(self, share: int) -> Counts:
         """One part in ``share`` of them, at least one comparison each."""
@@ -93,6 +99,7 @@ class CellPlan:
     are the CPU's features that it is not told of. ``emulated``: under qemu, which may end by its own fault.
     ``instance`` is the library, ``problem`` says in a sentence why it cannot be run. ``switch`` is what the switch of
     its backend was seen to do; where not ``switched`` it changes nothing for the algorithm, and nothing is run.
+    ``large``: it gets the algorithm's large message, which takes an emulator long.
     """
 
     cell: Cell
@@ -114,6 +121,7 @@ class CellPlan:
     problem: str = ""
     switch: str = ""
     switched: bool = True
+    large: bool = False
 
 
 @dataclass(frozen=True)
@@ -357,11 +365,12 @@ class _Planner:
     def _own_cell(self, cell: Cell) -> CellPlan:
         implementation, lane = implementation_named(self.registry, cell.driver), self.lanes[cell.lane]
         mode = mode_named(self.registry, cell.algorithm.mode)
+        native = lane.runner == "native" and lane.usual
         return CellPlan(
             cell=cell,
             needed_features=implementation.features,
             arch=lane.arch,
-            native=lane.runner == "native" and lane.usual,
+            native=native,
             full=lane.full,
             build_lane=not lane.usual,
             paths=asked_paths(implementation, mode),
@@ -371,6 +380,7 @@ class _Planner:
             wipes=implementation.wipes,
             hides=lane.hides,
             emulated=lane.runner == "qemu",
+            large=native or lane.full,
             declared=tuple(name.rpartition(":")[2] for name in implementation.paths),
         )
 
@@ -379,18 +389,21 @@ class _Planner:
         station, problem = self._library(instance, cell.algorithm)
         seen = self.switches.get(cell, "")
         switch = effect_text(instance.backend, seen) if instance.backend and isinstance(seen, Effect) else ""
+        emulated = lane.runner == "qemu"
+        count = self.counts.provider_emulated if emulated else self.counts.provider
         return CellPlan(
             cell=cell,
             needed_features=(),
             arch=lane.arch,
             native=lane.runner == "native",
-            full=True,
+            large=not emulated,
+            full=not emulated,
             paths=(),
             station=station,
-            comparisons=self.counts.backend if instance.backend else self.counts.provider,
+            comparisons=min(count, self.counts.backend) if instance.backend else count,
             provider=True,
             wipes=instance.provider.wipes,
-            emulated=lane.runner == "qemu",
+            emulated=emulated,
             instance=instance,
             problem=problem or (seen if isinstance(seen, str) else ""),
             switch=switch,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from crosslane.loading import library_environment, library_runner
 from crosslane.model import Implementation, Instance, Lane, Registry
 from crosslane.toolchain import runner_command
 
-__all__ = ["Stations", "memory_limit", "programs_for"]
+__all__ = ["Stations", "hide_bits", "memory_limit", "programs_for"]
 
 MEMORY_LIMIT = 4 << 30
 NARROW_MEMORY_LIMIT = 9 << 30
@@ -50,10 +50,10 @@ def programs_for(
     }
 
 
-def _hide_bits(lane: Lane) -> int:
-    """The lane's hidden features as the bits of subject.h, which has them in the order of ``isa.FEATURES``."""
-    names, base = FEATURES.get(lane.arch, ()), _ARM_FEATURES_FROM if lane.arch == "aarch64" else 0
-    return sum(1 << (base + names.index(name)) for name in lane.hides)
+def hide_bits(arch: str, hidden: Iterable[str]) -> int:
+    """Hidden features as the bits of subject.h, which has them in the order of ``isa.FEATURES``."""
+    names, base = FEATURES.get(arch, ()), _ARM_FEATURES_FROM if arch == "aarch64" else 0
+    return sum(1 << (base + names.index(name)) for name in hidden)
 
 
 class Stations:
@@ -83,11 +83,11 @@ class Stations:
         """The station of an implementation in a lane for a mode."""
         program = self._programs[lane.name, implementation.driver]
         command = self._command(lane, program)
-        return Station(command, implementation.symbol, mode, implementation.cipher, _hide_bits(lane))
+        return Station(command, implementation.symbol, mode, implementation.cipher, hide_bits(lane.arch, lane.hides))
 
     def of_program(self, program: Path, lane: Lane, subject: Station) -> Station:
         """``subject`` (its command aside) as it is found in a program of a lane."""
-        return replace(subject, command=self._command(lane, program), hide=_hide_bits(lane))
+        return replace(subject, command=self._command(lane, program), hide=hide_bits(lane.arch, lane.hides))
 
     def of_instance(self, instance: Instance, mode: str, cipher: str) -> Station:
         """The station of a library; raises MissingTool where it is not installed, BadInput where it does not link."""

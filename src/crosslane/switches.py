@@ -34,7 +34,7 @@ from crosslane.manifest import Manifest
 from crosslane.model import Backend, Cell, Instance, Lane, Registry
 from crosslane.names import parse_algorithm
 from crosslane.sandbox import launcher_argv
-from crosslane.toolchain import library_paths, library_toolchain, runner_command, versions
+from crosslane.toolchain import library_file, library_toolchain, runner_command, versions
 
 __all__ = ["Effect", "Prober", "effect_text", "messages_of", "seen_switches"]
 
@@ -67,8 +67,8 @@ class Effect:
 
     @property
     def effective(self) -> bool:
-        """Whether other code ran."""
-        return self.num_changed > 0
+        """Whether other code ran; where the library lacks the algorithm, its cell says so by itself."""
+        return self.num_changed > 0 or self.without == 0
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,8 @@ class Prober:
                 f"{Path(program[0]).name} does not load the plugin that counts instructions, so that switches of "
                 f"{instance.provider.name} cannot be seen to work; install a dynamically linked qemu-user 7.2"
             )
-        return _Trace(len(addresses), _within(np.unique(addresses), modules))
+        within = _within(np.unique(addresses), modules)
+        return _Trace(len(addresses) if len(within) else 0, within)
 
     def _probe(self, instance: Instance) -> tuple[Path, Sequence[str], Sequence[Path]]:
         """The probe, what stands before it on its command line, and what it reads."""
@@ -274,9 +275,9 @@ def _parsed(instance: Instance, messages: Sequence[str], text: str) -> tuple[lis
     """Begin, end and name of each loaded file, and for each message the addresses that were printed for it."""
     lines = [line.split(" ") for line in text.splitlines()]
     modules = [[words[1], words[2], " ".join(words[3:])] for words in lines if words[0] == "module"]
-    answers = [words for words in lines if words[0] in ("ran", "refused")]
+    answers = [words for words in lines if words[0] in ("ran", "absent", "refused")]
     entered = [words[1:] for words in lines if words[0] == "entered"]
-    refused = [message for message, words in zip(messages, answers, strict=False) if words[0] != "ran"]
+    refused = [message for message, words in zip(messages, answers, strict=False) if words[0] == "refused"]
     if len(answers) != len(messages) or refused:
         what = f"refuses {refused[0]}" if refused else f"ran {len(answers)} of {len(messages)} messages"
         raise HarnessFault(f"the probe of {instance.provider.name} {what}: correct the domain in its provider.toml")
@@ -310,8 +311,9 @@ def _read(path: Path) -> Effect | None:
     return effect if sound and effect.unit in ("functions", "instructions") else None
 
 
-def _library_files(instance: Instance) -> tuple[Path, ...]:
-    return library_paths(library_toolchain(instance), instance.provider.libraries)
+def _library_files(instance: Instance) -> list[Path]:
+    found = [library_file(library_toolchain(instance), name) for name in instance.provider.libraries]
+    return [path.resolve() for path in found if path is not None]
 
 
 @cache
