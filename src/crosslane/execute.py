@@ -40,7 +40,7 @@ class Station:
     """How to start a subject: ``command`` is launcher, runner and program; ``hide`` masks CPU features.
 
     ``inline`` sends batches on the stream even where the shim could share memory, as for a board or a virtual machine.
-    ``environment`` are variables that the process gets beside the engine's own.
+    ``environment`` are all variables that the process has.
     """
 
     command: tuple[str, ...]
