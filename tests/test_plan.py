@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from planting import EMULATED, HOST, NATIVE
 
-from crosslane import build, plan, sandbox, stations, toolchain, vectors
+from crosslane import linking, plan, sandbox, stations, toolchain, vectors
 from crosslane.data import data_root
 from crosslane.errors import BadInput, HarnessFault, MissingTool
 from crosslane.importers.imported import Imported, merged, whole_file
@@ -124,7 +124,9 @@ def test_each_library_has_a_plan_within_its_domain(registry: Registry) -> None:
         assert domain is not None
         assert item.bounded
         assert item.manifest == manifest_within(own.manifest, domain) != own.manifest
-        [cell] = item.cells
+        cell, *backends = item.cells
+        assert {item.cell.driver for item in backends} <= {cell.cell.driver}
+        assert all(item.cell.backend for item in backends)
         assert (str(cell.cell), cell.provider, cell.comparisons) == (f"ctr(aes)/{provider.name}@{NATIVE}", True, 240)
         assert (item.oracle, item.blocks, item.reference) == (own.oracle, own.blocks, own.reference)
     assert len({item.manifest.digest for item in (own, *made.values())}) >= 4
@@ -179,10 +181,10 @@ def without_header(found: Toolchain, name: str, **more: Any) -> Toolchain:
 def test_a_missing_library_names_its_package_where_its_cells_are_wanted(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build, "find_library", without_header)
-    with pytest.raises(MissingTool) as raised:
-        make_plans(registry, Selection((OPENSSL,)))
-    assert str(raised.value) == (
+    monkeypatch.setattr(linking, "find_library", without_header)
+    for cell in plans(registry, OPENSSL)["ctr(aes) within openssl"].cells:
+        said = cell.problem
+    assert said == (
         "the header openssl/there_is_no_such_header.h is not installed, which the provider openssl needs; install the "
         "packages libssl-dev (as root: apt-get install libssl-dev), or leave it out with --without openssl"
     )

@@ -208,3 +208,9 @@ def test_each_planted_fault_says_which_class_of_bug_it_is() -> None:
     plants = [plant for plant in load_plants(load_registry(data_root())) if not plant.control]
     assert [plant.name for plant in plants if not plant.triage] == []
     assert {plant.triage for plant in plants} >= {"counter", "step", "remainder", "computation", "in_place"}
+
+
+def test_the_page_explains_each_class_in_these_words() -> None:
+    page = (data_root() / "docs" / "reference" / "findings.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z_]+)` \| (.*?) \| .+ \|$", page.partition("## Classes of bugs")[2], re.MULTILINE)
+    assert dict(rows) == BUG_CLASSES

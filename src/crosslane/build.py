@@ -30,9 +30,10 @@ from crosslane.compiling import Compilers, included_files
 from crosslane.data import read_files, shown
 from crosslane.errors import BadInput
 from crosslane.isa import host_arch
+from crosslane.linking import link_problem, linked_toolchain
 from crosslane.model import Implementation, Instance, Lane, Registry
 from crosslane.plants import Plant
-from crosslane.toolchain import Toolchain, find_library, find_toolchain, lane_toolchain, library_toolchain
+from crosslane.toolchain import Toolchain, find_toolchain, lane_toolchain
 
 __all__ = [
     "ShimProgram",
@@ -74,20 +75,17 @@ def build_shim(registry: Registry, lane: Lane, implementations: Sequence[Impleme
     return _build([plan_shim(registry, lane, implementations, toolchain)], None)[0]
 
 
-def build_instance(registry: Registry, instance: Instance) -> Path:
-    """Build, or find in the cache, the shim of an instance, linked dynamically to its library.
+def build_instance(registry: Registry, instance: Instance, *, probe: bool = False) -> Path:
+    """Build, or find in the cache, the shim of an instance, linked dynamically to its library; or its probe.
 
     Raises as ``build_shim`` does, and ``MissingTool`` with the package where header or library is not installed.
     """
-    provider = instance.provider
-    toolchain = find_library(
-        library_toolchain(instance),
-        provider.name,
-        headers=provider.headers,
-        libraries=provider.libraries,
-        packages=provider.packages,
-    )
-    return _build([plan_provider(registry, instance.lane, provider, toolchain)], None)[0]
+    toolchain = linked_toolchain(instance)
+    program = plan_provider(registry, instance.lane, instance.provider, toolchain, probe=probe)
+    try:
+        return _build([program], None)[0]
+    except BadInput as error:
+        raise link_problem(instance, error) from None
 
 
 def build_planted(

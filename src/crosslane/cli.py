@@ -240,7 +240,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
         raise BadInput(f"{json_file}: the folder does not exist: create it or name another file with --json")
     if count is not None and share is not None:
         raise BadInput("--count and --share both say how many comparisons a cell gets: give one of them")
-    counts = Counts().shared(share or 1) if count is None else Counts(count, count, count, count)
+    counts = Counts().shared(share or 1) if count is None else Counts.each(count)
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     names, builds = read_providers(providers)
     job = Job(

@@ -19,6 +19,7 @@ from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor
 from crosslane.known import Published, judge_in_python, read_vectors, run_chains, run_vectors, vector_notes
 from crosslane.large import run_large
+from crosslane.leaks import note_leak
 from crosslane.manifest import CaseId
 from crosslane.plan import AlgorithmPlan
 from crosslane.promises import promised
@@ -297,6 +298,7 @@ def _finish(plan: AlgorithmPlan, desk: Desk, batch: Batch, reference: Results, n
     notify(found.comparisons)
     for departure in found.departures:
         confirm_departure(desk, batch, departure, plan.oracle, name)
+    note_leak(desk)
 
 
 def _cut(batch: Batch, results: Results) -> Results:

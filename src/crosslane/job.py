@@ -18,6 +18,7 @@ from crosslane.errors import HarnessFault
 from crosslane.findings.keep import KeptRun
 from crosslane.findings.run import Findings, status_with, with_faults
 from crosslane.isa import host_arch
+from crosslane.libraries import library_rows
 from crosslane.model import Registry
 from crosslane.plan import LARGE_LEN, Counts, RunPlan, Selection, make_plans, selected_cells
 from crosslane.planted.prove import prove
@@ -72,6 +73,8 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
         large_len=job.large_len,
         progress=lambda text: console.print(f"building: {text}", style="dim", markup=False, highlight=False),
     )
+    for problem in dict.fromkeys(cell.problem for plan in plans.algorithms for cell in plan.cells if cell.problem):
+        console.print(f"unusable: {problem}", markup=False, highlight=False, soft_wrap=True)
     spots = _spots(job, plans, console) if job.prove else []  # built, and their cases seen, before minutes are spent
     campaign.keep_manifests(plans.algorithms)
     begun = time.monotonic()
@@ -170,6 +173,7 @@ def assemble(
         took_s=took_s,
         cpu_s=sum(algorithm.cpu_s for algorithm in algorithms),
         peak_pss=peak_pss,
+        libraries=library_rows(job.registry, plans, algorithms),
     )
 
 

@@ -9,20 +9,11 @@ from pathlib import Path
 from crosslane.isa import host_arch
 from crosslane.model import Instance
 from crosslane.sandbox import system_read_paths
-from crosslane.toolchain import multiarch, runner_command
+from crosslane.toolchain import library_folder, runner_command
 
-__all__ = ["library_environment", "library_folder", "library_runner"]
+__all__ = ["library_environment", "library_runner"]
 
 _LOADERS = {"x86_64": "lib64/ld-linux-x86-64.so.2", "aarch64": "lib/ld-linux-aarch64.so.1"}
-
-
-def library_folder(instance: Instance) -> Path | None:
-    """Where the library of an instance must come from; None for the system's, whose place the loader knows."""
-    if instance.build is not None:
-        return instance.build.folder
-    if instance.sysroot is not None:
-        return instance.sysroot.root / "usr" / "lib" / multiarch(instance.sysroot.arch)
-    return None
 
 
 def library_runner(instance: Instance) -> tuple[tuple[str, ...], Sequence[Path]]:
@@ -44,11 +35,12 @@ def library_runner(instance: Instance) -> tuple[tuple[str, ...], Sequence[Path]]
 
 
 def library_environment(instance: Instance) -> tuple[tuple[str, str], ...]:
-    """The variables that tell a library where its own modules are, where it is not the system's."""
+    """All variables of a library's processes: the provider's, the backend's switch, and where its own modules are."""
     folder, provider = library_folder(instance), instance.provider
-    if folder is None or not provider.modules_variable:
-        return ()
-    for name in provider.modules_folders:
-        if (folder / name).is_dir():
-            return ((provider.modules_variable, str(folder / name)),)
-    return ()
+    given = [*provider.environment, *(instance.backend.environment if instance.backend else ())]
+    variables = {name: value for name, _, value in (text.partition("=") for text in given)}
+    if folder is not None and provider.modules_variable:
+        for name in provider.modules_folders:
+            if (folder / name).is_dir():
+                variables.setdefault(provider.modules_variable, str(folder / name))
+    return tuple(sorted(variables.items()))

@@ -15,6 +15,7 @@ from crosslane.model import Cipher, Domain, Implementation, Mode
 
 __all__ = [
     "GENERATOR_VERSION",
+    "LIBRARY_STEERING",
     "MESSAGES_PER_BATCH",
     "POLICY_BITS",
     "REFUSALS",
@@ -40,6 +41,9 @@ STEERING = (
     "counters", "splits", "lengths", "counters", "splits", "lengths", "refusals", "counters",
 )  # fmt: skip
 
+# Those of a library, of which more is asked than short messages.
+LIBRARY_STEERING = ("lengths", "counters", "long", *STEERING[3:])
+
 _LEAST = {"block_len": 1, "ways": 1, "num_keys": 1, "sessions_per_batch": 1, "messages_per_session": 1,
           "max_aad_len": 1}  # fmt: skip
 _LARGEST_NUMBER = 1 << 20
@@ -54,7 +58,7 @@ _ALLOWED = {
     "policies": ("degenerate", "weak_subkey"),
     "always_policies": ("degenerate", "weak_subkey"),
     "refusals": ("key", "iv", "tag", "data", "overlap", "announced", "missing"),
-    "steering": tuple(sorted(set(STEERING))),
+    "steering": tuple(sorted({*STEERING, *LIBRARY_STEERING})),
 }
 _NEVER_EMPTY = ("key_lens", "directions", "steering")
 
@@ -214,6 +218,7 @@ def manifest_within(manifest: Manifest, domain: Domain) -> Manifest:
         reinit=domain.reinit,
         equal_keys=domain.equal_keys,
         refusals=domain.refusals,
+        steering=LIBRARY_STEERING,
     )
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from crosslane.describe import signal_name
 from crosslane.errors import HarnessFault, NotStarted
-from crosslane.loading import library_folder
+from crosslane.linking import place_of
 from crosslane.messages import Hello
 from crosslane.model import Instance
 from crosslane.records import Library
+from crosslane.toolchain import library_folder
 
 __all__ = ["Foreign", "identify", "in_a_sentence"]
 
@@ -55,7 +56,7 @@ def _loaded(instance: Instance, hello: Hello, library: str) -> Path:
         for text in hello.loaded
         if re.fullmatch(rf"lib{re.escape(library)}(-[0-9.]+)?\.so(\.[0-9.]+)*", _name(text))
     ]
-    where = _where(instance)
+    where = place_of(instance)
     if len(named) != 1:
         found = ", ".join(named) or "none"
         raise Foreign(
@@ -74,12 +75,6 @@ def _loaded(instance: Instance, hello: Hello, library: str) -> Path:
 
 def _name(text: str) -> str:
     return text.rpartition("/")[2]
-
-
-def _where(instance: Instance) -> str:
-    if instance.build is not None:
-        return f"the build {instance.name} in {instance.build.folder}"
-    return f"the sysroot of {instance.sysroot.suite}" if instance.sysroot else "the system"
 
 
 @cache
@@ -129,5 +124,7 @@ def in_a_sentence(instance: Instance, fault: HarnessFault) -> str:
     status, said = int(seen[1]), " ".join((seen[2] or "").split())
     how = f"by {signal_name(-status)}" if status < 0 else f"with status {status}"
     words = f", and says: {said[:300]}" if said else ", and says nothing"
-    name = f"{instance.provider.name} of {_where(instance).removeprefix('the ')}"
-    return f"{name} ends the process {how} while it is loaded{words}; see why with a program that only links to it"
+    return (
+        f"{place_of(instance)} ends the process {how} while it is loaded{words}; see why with a program that "
+        "only links to it"
+    )

@@ -7,9 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["AlgorithmResult", "CellResult", "FaultSeen", "Finding", "Judgement", "Library", "Proof", "State"]
+__all__ = [
+    "AlgorithmResult",
+    "CellResult",
+    "FaultSeen",
+    "Finding",
+    "Judgement",
+    "Library",
+    "LibraryRow",
+    "Proof",
+    "State",
+]
 
-State = Literal["ran", "declined", "void", "not_run", "unusable"]
+State = Literal["ran", "declined", "void", "not_run", "unusable", "not_effective"]
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,24 @@ class Library:
 
 
 @dataclass(frozen=True)
+class LibraryRow:
+    """What a run says of one algorithm of one library, as it was loaded in a lane, on one of its code paths.
+
+    ``place`` is where it was to come from, ``library`` what was loaded, None where nothing was. ``verdict`` is
+    ``agreed``, ``finding``, ``outside domain``, ``not promised``, ``switch not effective``, ``unusable``, ``void`` or
+    ``did not run``.
+    """
+
+    name: str
+    lane: str
+    backend: str
+    place: str
+    library: Library | None
+    algorithm: str
+    verdict: str
+
+
+@dataclass(frozen=True)
 class CellResult:
     """Everything a run learned of one cell.
 
@@ -93,7 +121,8 @@ class CellResult:
     the full grids, ``build_lane`` whether that is there for its compiler. ``faults`` are its findings once they were
     shrunk. ``library`` is what a provider's cell was about, ``optional`` whether not every build of it has the
     algorithm. CPU times are in seconds. A cell is ``unusable`` where the library that it is about cannot be run at all,
-    with the reason.
+    with the reason, and ``not_effective`` where the switch of its backend changes nothing for the algorithm; ``switch``
+    is what it was seen to do.
     """
 
     cell: str
@@ -124,6 +153,7 @@ class CellResult:
     build_lane: bool = False
     faults: tuple[FaultSeen, ...] = ()
     library: Library | None = None
+    switch: str = ""
     optional: bool = False
 
     @property

@@ -10,23 +10,12 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from crosslane.libraries import library_lines
 from crosslane.records import CellResult
 from crosslane.results import RunResult
+from crosslane.verdicts import cell_verdict
 
-__all__ = ["cell_verdict", "complaints", "print_report"]
-
-
-def cell_verdict(cell: CellResult) -> str:
-    """One word, or a few, for a cell."""
-    if cell.state in ("void", "not_run"):
-        return "VOID" if cell.state == "void" else "DID NOT RUN"
-    if cell.state == "unusable":
-        return "UNUSABLE"
-    if cell.red:
-        return "FINDING"
-    if cell.state == "declined":
-        return "declined"
-    return "agreed" if cell.comparisons else "not compared"
+__all__ = ["complaints", "print_report"]
 
 
 _STYLES = {
@@ -35,6 +24,7 @@ _STYLES = {
     "UNUSABLE": "bold magenta",
     "FINDING": "bold red",
     "declined": "dim",
+    "not effective": "dim",
     "not compared": "yellow",
     "agreed": "green",
 }
@@ -85,6 +75,16 @@ def complaints(cell: CellResult) -> Iterator[str]:
             yield f"{cell.cell}: {judgement.check}: {judgement.reason}"
 
 
+def _unusable(result: RunResult) -> Iterator[str]:
+    """Which libraries could not be run at all, each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for cell in result.cells():
+        if cell.state == "unusable":
+            reasons.setdefault(cell.reason, []).append(cell.cell)
+    for reason, cells in reasons.items():
+        yield f"UNUSABLE: {cells[0]}{f' and {len(cells) - 1} more cells' if len(cells) > 1 else ''}: {reason}"
+
+
 def _judged(result: RunResult) -> Iterator[str]:
     """How many sampled messages each judge in Python held generic against."""
     counts: dict[str, int] = {}
@@ -126,7 +126,7 @@ def _exceptions(result: RunResult) -> Iterator[str]:
     reasons: dict[tuple[str, str], int] = {}
     for cell in result.cells():
         for judgement in cell.judgements:
-            if judgement.passed is None and cell.state not in ("declined", "unusable"):
+            if judgement.passed is None and cell.state not in ("declined", "unusable", "not_effective"):
                 key = (judgement.check, judgement.reason)
                 reasons[key] = reasons.get(key, 0) + 1
     yield from _judged(result)
@@ -158,6 +158,8 @@ def print_report(result: RunResult, console: Console, *, impls: tuple[str, ...] 
         for line in complaints(cell):
             command = again if line.lstrip().startswith("see it again") else ""
             console.print(line + command, highlight=False, markup=False, soft_wrap=True)
+    for line in (*library_lines(result.libraries), *_unusable(result)):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     for line in _exceptions(result):
         console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
     for layer in result.sandbox_missing:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslane.errors import HarnessFault
-from crosslane.records import AlgorithmResult, CellResult, Proof
+from crosslane.records import AlgorithmResult, CellResult, LibraryRow, Proof
 
 __all__ = ["RESULT_VERSION", "RunResult", "exit_status", "write_json"]
 
@@ -24,7 +24,8 @@ RESULT_VERSION = 3
 class RunResult:
     """All that one run learned. ``took_s`` is wall time, ``cpu_s`` CPU time and ``peak_pss`` the most memory in bytes
     of the whole process tree. ``proofs`` say whether planted faults were caught, ``unproven`` names those that
-    no lane of this host shows, or no message of a run.
+    no lane of this host shows, or no message of a run. ``libraries`` has a row for each library, algorithm and code
+    path.
     """
 
     version: int
@@ -40,6 +41,7 @@ class RunResult:
     peak_pss: int = 0
     proofs: tuple[Proof, ...] = ()
     unproven: tuple[str, ...] = ()
+    libraries: tuple[LibraryRow, ...] = ()
 
     def cells(self) -> Iterator[CellResult]:
         """Every cell, in the order of the plans."""

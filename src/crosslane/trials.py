@@ -17,6 +17,7 @@ from crosslane.desk import GETTER, Desk, getter_text
 from crosslane.errors import BadInput, HarnessFault
 from crosslane.execute import CAPACITY, Executor, Station, sanitizer_report
 from crosslane.generate import select_cases
+from crosslane.leaks import MEMORY
 from crosslane.manifest import CaseId, parse_case_id
 from crosslane.messages import Ended
 from crosslane.records import Finding
@@ -58,7 +59,7 @@ class TrialBatch:
 
 def is_trial(case_id: str) -> bool:
     """Whether an id is that of a trial, not of a case or a vector."""
-    return case_id == GETTER or case_id.startswith((f"{THREADS}-", "large-", "bulk-"))
+    return case_id in (GETTER, MEMORY) or case_id.startswith((f"{THREADS}-", "large-", "bulk-"))
 
 
 def read_trial(text: str) -> CaseId:

@@ -161,7 +161,7 @@ def selftest_command(  # noqa: PLR0913, PLR0917 - one parameter an option; click
     if not spots:
         raise BadInput("none of these faults can show in these lanes: name others with --fault or --lane")
     click.echo(_row(_HEADS))
-    counts = Counts() if count is None else Counts(count, count, count, count)
+    counts = Counts() if count is None else Counts.each(count)
     workers = jobs or (1 if large else default_workers())
     checks = load_checks(registry.root)
     tried = try_spots(

@@ -81,10 +81,10 @@ def places_of(
     """
     kept = tuple(item for item in registry.implementations if item.origin == "own" or item.driver == subject)
     registry = replace(registry, implementations=kept)
-    libraries = {item.name for item in registry.providers}
+    compiled = {item.driver for item in kept}
     known = [cell for cell in cells(registry) if cell.algorithm == algorithm and cell.lane in lanes]
-    found, missing = _together(registry, [cell for cell in known if cell.driver not in libraries], subject)
-    for name in sorted({cell.driver for cell in known} & libraries):
+    found, missing = _together(registry, [cell for cell in known if cell.driver in compiled], subject)
+    for name in sorted({cell.driver for cell in known} - compiled):
         planned, lacking = _planned(registry, [cell for cell in known if cell.driver == name])
         found, missing = found + planned, missing + lacking
     return found, missing

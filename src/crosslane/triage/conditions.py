@@ -68,6 +68,8 @@ def _counters(seen: Observations) -> Named | None:
         if facts.iv == "index":
             return Named("tweak", f"the block function is right, and tweaks are wrong behind {where}")
         return Named("counter", f"the block function is right, and {facts.mode} is wrong behind {where}")
+    if seen.needs("counter"):
+        return Named("tweak" if facts.iv == "index" else "counter", "it needs a counter that carries")
     if facts.iv == "hashed" and seen.has("iv"):
         return Named("counter", "it needs a nonce whose counter wraps in its low 32 bits: other nonces are right")
     return None

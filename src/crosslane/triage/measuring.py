@@ -16,15 +16,17 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import click
+import numpy as np
 
 from crosslane.bug_classes import UNCLASSIFIED
 from crosslane.campaign import default_workers, side_by_side
 from crosslane.checks import load_checks
 from crosslane.errors import BadInput, CrosslaneError
-from crosslane.execute import Station
+from crosslane.execute import Station, execute_unless_declined
 from crosslane.findings.case import Case, whole_batch
 from crosslane.findings.formats import case_from_json
 from crosslane.findings.gather import Suspect, faults_of, first_departure, raw_departures
+from crosslane.generate import select_cases
 from crosslane.lanes import lane_named, lanes_for_host
 from crosslane.model import Algorithm, Registry
 from crosslane.plan import manifest_of
@@ -44,7 +46,7 @@ LEAST_SHARE = 0.9
 _MOST_CASES = 256
 _BY_CHECK = {
     "paths": "dispatch", "declines": "dispatch", "secrets_wiped": "secrets_left", "compilers": "compiler",
-    "determinism": "context",
+    "determinism": "context", "large": "large",
 }  # fmt: skip
 """The class of a cell in which no case departs, by the check that is red."""
 
@@ -96,7 +98,11 @@ def measure_planted(
         raise BadInput(f"{json_file}: the folder does not exist: create it or name another file with --json")
     offered = lanes_for_host(registry)
     wanted = [lane_named(offered, item) for item in dict.fromkeys(lanes)] if lanes else None
-    plants = _chosen(registry, patterns)
+    every = _chosen(registry, patterns)
+    plants = [plant for plant in every if not plant.large]
+    if len(plants) < len(every):
+        left = ", ".join(plant.name for plant in every if plant.large)
+        click.echo(f"left out, which more than 4 GiB alone show: {left}")
     spots = spots_of(registry, plants, seed=WHOLE_SEED, lanes=wanted, progress=lambda text: click.echo(f"  {text}"))
     if not spots:
         raise BadInput("none of these faults can show in these lanes: name others with --fault or --lane")
@@ -170,6 +176,9 @@ def _case(spot: Spot, suspect: Suspect) -> Case | None:
         path = case_file(spot.registry.root, spot.plant.name)
         return case_from_json(path.read_text(encoding="utf-8"), path.name)
     with suspect.judge() as judge:
+        one = select_cases(judge.generated(0), np.arange(1))
+        if execute_unless_declined(spot.subject, one) is None:
+            return None
         raws = raw_departures(judge, 0, _MOST_CASES)
         few = sorted(raws, key=lambda raw: sum(item.in_len for item in raw.case.operations))[:12]
         faults = faults_of(judge, suspect, few)

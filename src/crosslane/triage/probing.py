@@ -257,10 +257,15 @@ class _Prober:
             return {}
         bs = manifest.block_len
         longest_one = 2 * min(ways, _WIDEST) + 2
-        places = [(bits, j, n) for bits, j in carries(manifest, ways) for n in {j, longest_one}]
-        asked = [replace(self._usual, length=n * bs, iv=_before(bits, j, bs)) for bits, j, n in places]
+        places = [
+            (bits, j, n, above)
+            for bits, j in carries(manifest, ways)
+            for n in {j, longest_one}
+            for above in (0x5A, 0x00, 0xFF)
+        ]
+        asked = [replace(self._usual, length=n * bs, iv=_before(bits, j, bs, above)) for bits, j, n, above in places]
         found: dict[tuple[int, int], Answer] = {}
-        for (bits, j, _), answer in zip(places, self._made(asked), strict=True):
+        for (bits, j, _, _), answer in zip(places, self._made(asked), strict=True):
             if answer is not None and not (found.get((bits, j), Answer()).answers_wrong):
                 found[bits, j] = answer if answer.departs else found.get((bits, j), answer)
         return found
@@ -286,7 +291,7 @@ def _pieces(case: Case) -> tuple[int, ...]:
     return tuple(item.in_len for item in case.operations if item.kind is OpKind.UPDATE)
 
 
-def _before(bits: int, blocks: int, block_len: int) -> bytes:
-    """A counter so many blocks before it carries out of so many bits, with ones and zeros above them."""
-    high = int.from_bytes(bytes([0x5A]) * block_len, "big") >> bits << bits
+def _before(bits: int, blocks: int, block_len: int, above: int) -> bytes:
+    """A counter so many blocks before it carries out of so many bits, with bytes of ``above`` above them."""
+    high = int.from_bytes(bytes([above]) * block_len, "big") >> bits << bits
     return (high | ((1 << bits) - blocks)).to_bytes(block_len, "big")
