@@ -37,7 +37,7 @@ from crosslane.toolchain import lane_toolchain
 from crosslane.trials import is_trial
 from crosslane.wire import Buffer, Symptom, Verdict
 
-__all__ = ["Keeper", "KeptRun", "ingredients", "kept_lines", "subject_of", "version_of"]
+__all__ = ["Keeper", "KeptRun", "ingredients", "kept_lines", "left_trials", "subject_of", "version_of"]
 
 _MOST_BATCHES = 4
 _RATE_RUNS = 10
@@ -118,7 +118,7 @@ class Keeper:
                 name, lane, version = str(place.cell), lanes[place.cell.lane], version_of(cell)
                 failed += [(name, why)] if why else []
                 sightings += [(name, self._put(job.plan, place, lane, version, item)) for item in found]
-        failed += _trials(results, sightings)
+        failed += left_trials(results, sightings)
         return KeptRun(tuple(sightings), tuple(failed))
 
     def _put(self, plan: AlgorithmPlan, place: CellPlan, lane: Lane, version: str, found: _Found) -> Record:
@@ -164,7 +164,9 @@ def version_of(cell: CellResult) -> str:
     return cell.library.version if cell.library else ""
 
 
-def _trials(results: Sequence[AlgorithmResult], sightings: Sequence[tuple[str, Record]]) -> Iterator[tuple[str, str]]:
+def left_trials(
+    results: Sequence[AlgorithmResult], sightings: Sequence[tuple[str, Record]]
+) -> Iterator[tuple[str, str]]:
     """Departures of trials, which no case shows.
 
     Of a cell whose cases depart too the self-test says nothing new, nor does the long message where all of them are
