@@ -202,16 +202,14 @@ def test_names_and_builds_are_read_from_one_list() -> None:
     assert names == ("openssl", "new", "libgcrypt")
     assert builds == (LibraryBuild("new", "libgcrypt", Path("/usr"), Path("/tmp").resolve()),)  # noqa: S108
     registry = with_builds(load_registry(data_root()), builds)
-    assert [item.provider.name for item in instances(registry) if item.name == "new"] == ["libgcrypt"]
+    assert {item.provider.name for item in instances(registry) if item.name == "new"} == {"libgcrypt"}
 
 
 def test_a_provider_that_is_none_or_has_no_cell_is_said() -> None:
     registry = load_registry(data_root())
     with pytest.raises(BadInput, match="there is no provider 'libgcript'; nearest are libgcrypt"):
         selected_cells(registry, Selection(providers=("libgcript",)))
-    with pytest.raises(
-        BadInput, match="the provider libtomcrypt has no cell in the lanes that are to run: name others"
-    ):
+    with pytest.raises(BadInput, match="the provider libtomcrypt has no cell in the lanes that are to run"):
         selected_cells(registry, Selection(lanes=("s390x_qemu",), providers=("libtomcrypt",)))
     chosen, _ = selected_cells(registry, Selection(providers=("libtomcrypt",)))
     assert {cell.driver for cell in chosen} == {"libtomcrypt"}
