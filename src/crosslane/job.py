@@ -88,7 +88,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
         partial = campaign.with_judgements(stopped.progress.finished, checks)
         done = assemble(job, plans, notes, partial, time.monotonic() - begun, memory.peak)
         if partial:
-            print_report(done, console, impls=impls)
+            print_report(done, console, impls=impls, builds=job.registry.builds)
         if json_file is not None:
             write_json(done, json_file)
         console.print(
@@ -103,7 +103,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
     if job.prove:
         proofs = tuple(prove(spots, checks, job.registry.root))
         result = replace(result, proofs=proofs, unproven=_unproven(job))
-    print_report(result, console, impls=impls)
+    print_report(result, console, impls=impls, builds=job.registry.builds)
     if json_file is not None:
         write_json(result, json_file)
     status = _status(job, result, findings, kept, console)

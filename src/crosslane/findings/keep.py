@@ -27,6 +27,7 @@ from crosslane.findings.record import Key, Record, State
 from crosslane.findings.reproducer import Ingredients, harness_of, repro_text
 from crosslane.findings.store import Kept, Store
 from crosslane.generate import select_cases
+from crosslane.instances import instances
 from crosslane.large import LARGE
 from crosslane.manifest import parse_case_id
 from crosslane.model import Implementation, Lane, Provider, Registry
@@ -68,9 +69,9 @@ class _Found:
 
 def subject_of(registry: Registry, driver: str) -> Implementation | Provider:
     """The implementation or the provider of that name."""
-    for provider in registry.providers:
-        if provider.name == driver:
-            return provider
+    for instance in instances(registry):
+        if instance.name == driver:
+            return instance.provider
     return implementation_named(registry, driver)
 
 
