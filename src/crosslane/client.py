@@ -86,6 +86,10 @@ class SharedMemory:
             ) from error
         self.view = memoryview(self._map)
 
+    def forget(self) -> None:
+        """Give the pages back to the system: all bytes are zero then. Not of sealed memory, which refuses it."""
+        self._map.madvise(mmap.MADV_REMOVE)
+
     def close(self) -> None:
         """Release the descriptor, once; the mapping goes when the last view of it does."""
         if self.fd < 0:

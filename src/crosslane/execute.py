@@ -276,6 +276,10 @@ class Executor:
         if self._shim is not None:
             self._shim.hang_up()
 
+    def forget(self) -> None:
+        """Give back the memory of the last batch's results, which are gone then."""
+        self._results_memory.forget()
+
     def release(self) -> None:
         """End the process and give the memory back."""
         self.close()
