@@ -81,7 +81,7 @@ def test_each_host_gets_the_compiler_of_the_other(architecture: str, compiler: s
     portable = [name for _, _, *names in prepare.PORTABLE_PACKAGES for name in names]
     judges = [package for _, _, package in prepare.LIBRARIES]
     wanted = ["gcc", "libc6-dev", compiler, libc, "clang", *portable, "qemu-user", *judges]
-    assert packages == [*wanted, "gdb-multiarch", "llvm-19", "linux-source", "python3-venv"]
+    assert packages == [*wanted, "gnupg", "gdb-multiarch", "llvm-19", "linux-source", "python3-venv"]
 
 
 def test_set_up_installs_what_every_lane_needs() -> None:
