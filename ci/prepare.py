@@ -54,6 +54,9 @@ LIBRARIES = (
     ("libgcrypt", "gcrypt.h", "libgcrypt20-dev"),
     ("OpenSSL", "openssl/evp.h", "libssl-dev"),
     ("libtomcrypt", "tomcrypt.h", "libtomcrypt-dev"),
+    ("nettle", "nettle/nettle-meta.h", "nettle-dev"),
+    ("Mbed TLS", "mbedtls/version.h", "libmbedtls-dev"),
+    ("wolfSSL", "wolfssl/options.h", "libwolfssl-dev"),
 )
 """Of each library that judges beside generic: its name, a header, the package that brings it."""
 LLVM = range(19, 41)
@@ -135,6 +138,7 @@ def needs(architecture: str) -> tuple[Need, ...]:
             Need(package, f"the library {name}, an independent judge", partial(_has_header, header))
             for name, header, package in LIBRARIES
         ),
+        Need("gnupg", "signs what the tests fetch", lambda: _has_command("gpg")),
         Need("gdb-multiarch", "stops at a subject's call", lambda: all(map(_has_command, DEBUGGERS))),
         Need(f"llvm-{LLVM[0]}", "simulates the cores of bench --model", _has_llvm),
         Need("linux-source", "the kernel's test vectors", _has_kernel_source),

@@ -30,18 +30,19 @@ from crosslane.compiling import Compilers, included_files
 from crosslane.data import read_files, shown
 from crosslane.errors import BadInput
 from crosslane.isa import host_arch
-from crosslane.model import Implementation, Lane, Provider, Registry
+from crosslane.linking import link_problem, linked_toolchain
+from crosslane.model import Implementation, Instance, Lane, Registry
 from crosslane.plants import Plant
-from crosslane.toolchain import Toolchain, find_library, find_toolchain, lane_toolchain
+from crosslane.toolchain import Toolchain, find_toolchain, lane_toolchain
 
 __all__ = [
     "ShimProgram",
     "build_bench",
+    "build_instance",
     "build_lanes",
     "build_launcher",
     "build_planted",
     "build_plugin",
-    "build_provider",
     "build_shim",
     "build_stepper",
     "trust_groups",
@@ -74,19 +75,17 @@ def build_shim(registry: Registry, lane: Lane, implementations: Sequence[Impleme
     return _build([plan_shim(registry, lane, implementations, toolchain)], None)[0]
 
 
-def build_provider(registry: Registry, lane: Lane, provider: Provider) -> Path:
-    """Build, or find in the cache, the shim of a provider in a native lane, linked dynamically to its library.
+def build_instance(registry: Registry, instance: Instance, *, probe: bool = False) -> Path:
+    """Build, or find in the cache, the shim of an instance, linked dynamically to its library; or its probe.
 
     Raises as ``build_shim`` does, and ``MissingTool`` with the package where header or library is not installed.
     """
-    toolchain = find_library(
-        lane_toolchain(lane),
-        provider.name,
-        headers=provider.headers,
-        libraries=provider.libraries,
-        packages=provider.packages,
-    )
-    return _build([plan_provider(registry, lane, provider, toolchain)], None)[0]
+    toolchain = linked_toolchain(instance)
+    program = plan_provider(registry, instance.lane, instance.provider, toolchain, probe=probe)
+    try:
+        return _build([program], None)[0]
+    except BadInput as error:
+        raise link_problem(instance, error) from None
 
 
 def build_planted(

@@ -74,8 +74,8 @@ def _ids(manifest: Manifest, data_len: int) -> Iterator[LargeId]:
 
 
 def run_large(plan: AlgorithmPlan, desks: Sequence[Desk], oracle: Executor) -> None:
-    """Run the algorithm's trials where a long message does not take too long: natively and where the grids are full."""
-    asked = [desk for desk in desks if desk.alive and plan.large_len and (desk.plan.native or desk.plan.full)]
+    """Run the algorithm's trials in the cells whose plan has them."""
+    asked = [desk for desk in desks if desk.alive and plan.large_len and desk.plan.large]
     for trial in _ids(plan.manifest, plan.large_len) if asked else ():
         request = trial.request(plan.manifest)
         try:
