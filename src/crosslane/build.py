@@ -27,8 +27,9 @@ from crosslane.buildplan import (
     plan_tool,
 )
 from crosslane.compiling import Compilers, included_files
+from crosslane.cxx import CXX_SUFFIX, with_cxx
 from crosslane.data import read_files, shown
-from crosslane.errors import BadInput
+from crosslane.errors import BadInput, MissingTool
 from crosslane.isa import host_arch
 from crosslane.model import Implementation, Lane, Provider, Registry
 from crosslane.plants import Plant
@@ -79,14 +80,27 @@ def build_provider(registry: Registry, lane: Lane, provider: Provider) -> Path:
 
     Raises as ``build_shim`` does, and ``MissingTool`` with the package where header or library is not installed.
     """
-    toolchain = find_library(
-        lane_toolchain(lane),
-        provider.name,
-        headers=provider.headers,
-        libraries=provider.libraries,
-        packages=provider.packages,
-    )
-    return _build([plan_provider(registry, lane, provider, toolchain)], None)[0]
+    toolchain = lane_toolchain(lane)
+    release, toolchain = _installed(provider, with_cxx(toolchain, provider.name) if provider.has_cxx else toolchain)
+    return _build([plan_provider(registry, lane, release, toolchain)], None)[0]
+
+
+def _installed(provider: Provider, toolchain: Toolchain) -> tuple[Provider, Toolchain]:
+    """The first release of a library that is there, with what builds against it; raises for the first of all."""
+    missing: list[MissingTool] = []
+    for release in (provider, *provider.others):
+        try:
+            return release, find_library(
+                toolchain,
+                release.name,
+                headers=release.headers,
+                libraries=release.libraries,
+                packages=release.packages,
+                includes=release.includes,
+            )
+        except MissingTool as problem:
+            missing.append(problem)
+    raise missing[0]
 
 
 def build_planted(
@@ -234,7 +248,9 @@ class _Builder:
 
     def _compile_source(self, unit: Unit, source: Path, toolchain: Toolchain) -> Path:
         made, rule = self._temporary(".o"), self._temporary(".d")
-        command = [*toolchain.command, *unit.flags, *unit.place_flags, "-MMD", "-MF", str(rule), "-c", str(source)]
+        cxx = source.suffix == CXX_SUFFIX
+        compiler = (*toolchain.cxx_command, *unit.cxx_flags) if cxx else (*toolchain.command, *unit.flags)
+        command = [*compiler, *unit.place_flags, "-MMD", "-MF", str(rule), "-c", str(source)]
         self._compilers.run([*command, "-o", str(made)], subject=source, task="does not compile")
         known = {path.resolve() for path in unit.files} | {source.resolve()}
         for included in included_files(rule):
@@ -250,7 +266,8 @@ class _Builder:
         path = entry_path(self._folder, program.key, program.name)
         objects = [str(entry_path(self._folder, unit.key, unit.file_name)) for unit in program.units]
         made = self._temporary("")
-        command = [*program.toolchain.command, *program.link_flags, "-o", str(made), *objects, *program.libraries]
+        linker = program.toolchain.cxx_command if program.toolchain.cxx else program.toolchain.command
+        command = [*linker, *program.link_flags, "-o", str(made), *objects, *program.libraries]
         self._compilers.run(command, subject=program.subject, task=f"the program {program.name} does not link")
         store(made, path)
         self._say(f"linked {program.name} for {program.toolchain.arch} ({', '.join(program.contains)})")

@@ -152,7 +152,9 @@ class Provider:
     """An external library behind an adapter (``impls/providers/<name>/provider.toml``).
 
     ``packages`` are Debian's, ``headers`` public ones (``openssl/evp.h``), ``libraries`` names for the linker
-    (``crypto``). ``domains`` has one entry for each algorithm, sorted by mode and cipher.
+    (``crypto``), ``includes`` folders of headers below the compiler's own (``botan-2``). ``others`` are the same
+    library as other releases name it, taken where the first is not installed. ``domains`` has one entry for each
+    algorithm, sorted by mode and cipher.
     """
 
     name: str
@@ -163,6 +165,13 @@ class Provider:
     sources: tuple[Path, ...]
     domains: tuple[Domain, ...]
     folder: Path
+    includes: tuple[str, ...] = ()
+    others: tuple[Provider, ...] = ()
+
+    @property
+    def has_cxx(self) -> bool:
+        """Whether the adapter is written in C++, for a library that has no other interface."""
+        return any(source.suffix == ".cc" for source in self.sources)
 
     def domain(self, mode: str, cipher: str) -> Domain | None:
         """The domain of an algorithm; ``None`` where the library does not have it."""
