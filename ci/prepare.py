@@ -54,7 +54,11 @@ LIBRARIES = (
     ("libgcrypt", "gcrypt.h", "libgcrypt20-dev"),
     ("OpenSSL", "openssl/evp.h", "libssl-dev"),
     ("libtomcrypt", "tomcrypt.h", "libtomcrypt-dev"),
+    ("nettle", "nettle/nettle-meta.h", "nettle-dev"),
+    ("Mbed TLS", "mbedtls/version.h", "libmbedtls-dev"),
+    ("wolfSSL", "wolfssl/options.h", "libwolfssl-dev"),
     ("Botan", "botan-2/botan/version.h", "libbotan-2-dev"),
+    ("Crypto++", "cryptopp/cryptlib.h", "libcrypto++-dev"),
 )
 """Of each library that judges beside generic: its name, a header, the package that brings it."""
 LLVM = range(19, 41)

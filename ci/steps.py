@@ -11,7 +11,7 @@ from pathlib import Path
 
 import prepare
 
-__all__ = ["BUDGETS_S", "Step", "main", "summary"]
+__all__ = ["BUDGETS_S", "Step", "main", "summary", "wait"]
 
 BUDGETS_S = {"set-up": 240.0, "build": 120.0, "check": 180.0}
 """Seconds that each step may take on two cores with a quick mirror. A missed one is said, and changes no status."""
@@ -70,7 +70,7 @@ def _run_all(name: str, rest: list[str], root: Path, steps: list[Step]) -> int:
     status = 0
     for step, command in _commands(name, rest, root):
         started = time.monotonic()
-        status = _wait(step, command, root)
+        status = wait(step, command, root)
         steps.append(Step(step, time.monotonic() - started))
         if status != 0:
             break
@@ -88,7 +88,7 @@ def _commands(name: str, rest: list[str], root: Path) -> list[tuple[str, list[st
     return []
 
 
-def _wait(step: str, command: list[str], root: Path) -> int:
+def wait(step: str, command: list[str], root: Path) -> int:
     """Run a command to its end, also through Ctrl-C, which reaches it as well: it says what was done so far."""
     with subprocess.Popen(command, cwd=root, stdin=subprocess.DEVNULL) as process:
         try:

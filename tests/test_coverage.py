@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosslane.coverage import coverage, merged
+from crosslane.coverage import Coverage, coverage
 from crosslane.generate import draw_batch, generate_batch
 from crosslane.manifest import Manifest
 from crosslane.promises import promised
+from crosslane.steer import length_grid
 from crosslane.wire import Batch, Edge, Flag, OpKind
 
 MakeManifest = Callable[..., Manifest]
@@ -94,7 +95,7 @@ def test_the_counts_are_those_of_a_reader(make_manifest: MakeManifest, name: str
     manifest = make_manifest(**{"sessions_per_batch": 128, **MODES[name]})
     drawn = draw_batch(manifest, number)
     turned = replace(drawn.batch, ops=drawn.batch.ops[np.argsort(drawn.owner, kind="stable")])
-    counted, again = coverage(manifest, drawn.batch), Recount(manifest, turned)
+    counted, again = coverage(manifest, drawn.batch).numbers(), Recount(manifest, turned)
     shared = [key for key in again.found if key in counted]
     assert {key: counted[key] for key in shared} == {key: again.found[key] for key in shared}
     assert len(shared) > 20
@@ -119,11 +120,11 @@ def test_a_counter_carries_where_its_message_comes_beyond_the_boundary(
     batch.blob[at : at + 16] = np.frombuffer(
         ((1 << 128) - (1 << bits) + ((1 << bits) - before) % (1 << bits)).to_bytes(17, "big")[-16:], np.uint8
     )
-    assert coverage(manifest, batch)[f"counter_{bits}"] == carries
+    assert coverage(manifest, batch).numbers()[f"counter_{bits}"] == carries
 
 
 def test_what_a_manifest_cannot_have_has_no_key(make_manifest: MakeManifest) -> None:
-    counted = coverage(make_manifest(**MODES["cmac"]), generate_batch(make_manifest(**MODES["cmac"]), 0))
+    counted = coverage(make_manifest(**MODES["cmac"]), generate_batch(make_manifest(**MODES["cmac"]), 0)).numbers()
     absent = {"in_place", "overlap_refused", "counter_8", "j0_wrap", "tweak_steered", "aad_len_0", "tamper_tag"}
     assert not absent & counted.keys()
 
@@ -132,7 +133,7 @@ def test_only_the_cases_that_are_there_count(make_manifest: MakeManifest) -> Non
     manifest = make_manifest(**MODES["gcm"])
     batch = generate_batch(manifest, 0)
     cut = replace(batch, cases=batch.cases[:20], messages=batch.messages[:20])
-    whole, part = coverage(manifest, batch), coverage(manifest, cut)
+    whole, part = coverage(manifest, batch).numbers(), coverage(manifest, cut).numbers()
     assert part["messages"] == 160
     assert {key for key in whole if key not in part} == {key for key in whole if key.startswith("each_")}
     assert part.keys() < whole.keys()
@@ -143,7 +144,7 @@ def test_only_the_cases_that_are_there_count(make_manifest: MakeManifest) -> Non
 @pytest.mark.parametrize("name", sorted(MODES))
 def test_a_whole_batch_has_every_length_and_every_place(make_manifest: MakeManifest, name: str) -> None:
     manifest = make_manifest(**{"sessions_per_batch": 1024, **MODES[name]})
-    counted = coverage(manifest, generate_batch(manifest, 0))
+    counted = coverage(manifest, generate_batch(manifest, 0)).numbers()
     each = {key: count for key, count in counted.items() if key.startswith("each_")}
     assert {"each_length", "each_align_key", "each_align_iv_in"} <= each.keys()
     assert all(each.values())
@@ -164,26 +165,53 @@ def test_a_length_and_a_place_that_never_come_are_missed(make_manifest: MakeMani
     batch = generate_batch(manifest, 0)
     keys = batch.ops["kind"] == OpKind.SETKEY
     batch.ops["in_align"][keys] &= 0xFE
-    counted = coverage(manifest, batch)
+    counted = coverage(manifest, batch).numbers()
     assert (counted["distinct_align_key"], counted["each_align_key"]) == (32, 0)
-    assert coverage(replace(manifest, ways=1024), batch)["each_length"] == 0
+    assert coverage(replace(manifest, ways=1024), batch).numbers()["each_length"] == 0
 
 
 @pytest.mark.parametrize(("iv_out", "calls"), [("next", True), ("next_whole", True), ("none", False)])
 def test_an_iv_that_is_never_read_back_is_missed(make_manifest: MakeManifest, iv_out: str, calls: bool) -> None:
     manifest = make_manifest(sessions_per_batch=64, iv_out=iv_out)
     batch = generate_batch(manifest, 0)
-    counted = coverage(manifest, batch)
+    counted = coverage(manifest, batch).numbers()
     assert ("iv_read_back" in counted) is calls
     read = (batch.ops["flags"] & (Flag.OBSERVE_IV | Flag.OVERLAP)) == Flag.OBSERVE_IV
     assert not calls or counted["iv_read_back"] == read.sum() > 0
     batch.ops["flags"] &= ~np.uint8(Flag.OBSERVE_IV)
-    assert coverage(manifest, batch).get("iv_read_back", 0) == 0
+    assert coverage(manifest, batch).numbers().get("iv_read_back", 0) == 0
 
 
-def test_counts_are_added_and_of_distinct_values_the_larger_is_taken() -> None:
-    one, other = {"empty": 2, "distinct_lengths": 7}, {"empty": 3, "distinct_lengths": 5, "large": 1}
-    assert merged(one, other) == {"empty": 5, "distinct_lengths": 7, "large": 1}
+def test_counts_are_added_and_values_put_together() -> None:
+    one = Coverage({"empty": 2}, {"distinct_lengths": np.array([0, 3, 7])}, {"each_length": np.array([0, 2, 1])})
+    other = Coverage(
+        {"empty": 3, "large": 1}, {"distinct_lengths": np.array([3, 5])}, {"each_length": np.array([4, 0, 1])}
+    )
+    part = Coverage({"empty": 1}, {"distinct_align_key": np.array([9])})
+    both = one.with_more(other).with_more(part)
+    assert both.numbers() == {"empty": 6, "large": 1, "distinct_lengths": 4, "distinct_align_key": 1, "each_length": 2}
+    assert (one.numbers()["each_length"], other.numbers()["each_length"]) == (0, 0)
+    assert Coverage().with_more(one).numbers() == one.numbers()
+    assert both.only(lambda name: name.endswith("lengths")).numbers() == {"distinct_lengths": 4}
+
+
+def test_two_batches_cover_what_they_cover_together(make_manifest: MakeManifest) -> None:
+    """Counted by hand: the lengths that occur in either, and the rarest length of both."""
+    manifest = make_manifest(**{"sessions_per_batch": 64, **MODES["cmac"]})
+    drawn = [draw_batch(manifest, number) for number in range(2)]
+    lengths = []
+    for item in drawn:
+        ops = item.batch.ops
+        updates = (ops["kind"] == OpKind.UPDATE) & ((ops["flags"] & Flag.OVERLAP) == 0)
+        lengths.append(
+            np.bincount(item.owner[updates], ops["in_len"][updates].astype(float), minlength=512).astype(int)
+        )
+    one, other = (coverage(manifest, item.batch) for item in drawn)
+    both = one.with_more(other).numbers()
+    assert both["distinct_lengths"] == len(set(np.concatenate(lengths).tolist())) > one.numbers()["distinct_lengths"]
+    grid = Counter(np.concatenate(lengths).tolist())
+    assert both["each_length"] == min(grid[length] for length in length_grid(manifest).tolist())
+    assert both["messages"] == 2 * 512
 
 
 def test_keys_with_a_weak_part_are_counted_by_policy(make_manifest: MakeManifest) -> None:
@@ -201,7 +229,7 @@ def test_keys_with_a_weak_part_are_counted_by_policy(make_manifest: MakeManifest
         if any(key[8 * i : 8 * i + 8].tobytes().hex() in weak for i in range(3)):
             wanted["weak_keys"] += 1
             wanted[f"weak_keys_policy_{policy}"] += 1
-    counted = coverage(manifest, batch)
+    counted = coverage(manifest, batch).numbers()
     assert {key: count for key, count in counted.items() if key.startswith("weak")} == dict(wanted)
     assert wanted["weak_keys"] > 60
     assert len(wanted) == 5

@@ -215,7 +215,7 @@ def test_all_vectors_run_where_the_full_grids_do_and_some_elsewhere(monkeypatch:
     registry = load_registry(data_root())
     vectors, _ = all_vectors(registry, imported=False)
     selection = Selection(("ecb(des3_ede)/des3_ede-generic",), ("x86_64_native", "x86_64_qemu_max"))
-    (plan,) = make_plans(registry, selection, counts=Counts(0, 0, 0, 0), vectors=vectors).algorithms
+    (plan,) = make_plans(registry, selection, counts=Counts.each(0), vectors=vectors).algorithms
     monkeypatch.setattr(known, "MOST_ELSEWHERE", 1 << 20)
     every = conduct(plan)
     count = every.cells[0].num_vectors

@@ -275,9 +275,23 @@ def test_deviations_are_kept_checked_and_must_be_used(tmp_path: Path) -> None:
     check_dates([only], path, dt.date(2030, 1, 31))
     with pytest.raises(BadInput, match="was to be reviewed by 2030-01-31"):
         check_dates([only], path, dt.date(2030, 2, 1))
-    assert unused([only], [("toy-avx", "ctr(toy)")], [KEY.id]) == []
-    assert unused([only], [("toy-avx", "ctr(toy)")], []) == [only]
-    assert unused([only], [("other", "ctr(toy)")], []) == []
+    assert unused([only], [("toy-avx", "ctr(toy)", "")], [KEY.id]) == []
+    assert unused([only], [("toy-avx", "ctr(toy)", "")], []) == [only]
+    assert unused([only], [("other", "ctr(toy)", "")], []) == []
+
+
+def test_a_deviation_may_be_about_some_versions_of_a_library(tmp_path: Path) -> None:
+    path = tmp_path / "deviations.toml"
+    add_deviation(path, deviation(versions=("2.28.*", "3.6.6")))
+    (only,) = load_deviations(path)
+    assert only.versions == ("2.28.*", "3.6.6")
+    assert [only.is_in_force(version) for version in ("2.28.3", "3.6.6", "3.6.7", "")] == [True, True, False, False]
+    assert unused([only], [("toy-avx", "ctr(toy)", "2.28.8")], []) == [only]
+    assert unused([only], [("toy-avx", "ctr(toy)", "3.6.7")], []) == []
+    assert [deviation().is_in_force(version) for version in ("", "1.0")] == [True, True]
+    path.write_text(path.read_text().replace("2.28.*", "2.28/*"))
+    with pytest.raises(BadInput, match=r"versions has '2\.28/\*'"):
+        load_deviations(path)
 
 
 def test_a_deviation_of_another_key_is_refused(tmp_path: Path) -> None:

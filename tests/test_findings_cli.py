@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from planting import EMULATED, NATIVE, SAME_EMULATED
+from planting import EMULATED, NATIVE, SAME_EMULATED, Plant, lay_out
 from shrinking import FAULTS, KEEPING, TWO, Sown, lines, sow
 
 from crosslane.compare import Departure
@@ -178,6 +178,41 @@ def test_the_c_program_stands_alone(work: Path, tmp_path: Path, plant: Sown, lan
     code = subject / "modes_leaf.c"
     code.write_text(code.read_text().replace("#define HAS(name) (", "#define HAS(name) (0 & "))
     done = run_header(alone, subject)
+    assert (done.returncode, done.stdout) == (0, "agrees\n"), done.stderr
+
+
+WATCHED = {
+    "wipe": (
+        Plant("x86_64_wipes_xmm5", source="wiping.c", leave="movdqu 16(%r11), %xmm5", isa="x86_64", wipes=True),
+        "x86_64_native", "leaves a secret behind", "layout, canary, registers, context, wipe",
+    ),
+    "win64": (
+        Plant("x86_64_asm_rdi", source="asm_leaf.c", assembly="asm_leaf.S", leave="movl $1, %edi;", isa="x86_64"),
+        "x86_64_native_win64", "does not keep registers", "layout, canary, registers, context",
+    ),
+}  # fmt: skip
+"""Of what takes a watcher or a convention of its own: plant, lane, what the program says, what it watches."""
+
+
+@pytest.mark.skipif(NATIVE != "x86_64_native", reason="the instructions of both are x86-64's")
+@pytest.mark.parametrize("name", WATCHED)
+def test_the_c_program_has_the_watcher_and_the_convention_of_its_finding(tmp_path: Path, name: str) -> None:
+    plant, lane, says, watches = WATCHED[name]
+    lay_out(tmp_path / "mine", [plant])
+    cell = f"ctr(sm4)/planted-{plant.name}"
+    done = crosslane(
+        "check", "--cell", cell, "--lane", lane, "--count", "64", "--vectors", "own", "--impls", "mine", cwd=tmp_path
+    )
+    assert done.returncode == 1, done.stderr
+    (finding,) = Store(tmp_path / "findings").ids()
+    folder = tmp_path / "findings" / finding
+    (subject,) = (path.parent for path in (tmp_path / "mine").rglob("impl.toml"))
+    assert f" * It watches {watches} as a shim does; it watches no code paths" in (folder / "repro.c").read_text()
+    done = run_header(folder, subject)
+    assert (done.returncode, says in done.stdout) == (1, True), done.stdout + done.stderr
+    fault = subject / "fault.h"
+    fault.write_text(fault.read_text().replace(plant.leave, ""))
+    done = run_header(folder, subject)
     assert (done.returncode, done.stdout) == (0, "agrees\n"), done.stderr
 
 

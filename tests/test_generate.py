@@ -304,6 +304,7 @@ def domains(draw: st.DrawFn, manifest: Manifest) -> Domain:
         max_len=draw(st.just(0) | st.integers(max(min_len, bs), 200 * bs)), empty=draw(flag), equal_keys=draw(flag),
         policies=draw(any_of(manifest.policies)), always_policies=draw(any_of(manifest.policies)), refusals=(),
         observes_iv=draw(flag), releases_plaintext=False, clone=draw(flag), reinit=draw(flag), in_place=draw(flag),
+        max_aad_len=draw(st.just(0) | st.integers(1, 70_000)), optional=False,
     )  # fmt: skip
 
 

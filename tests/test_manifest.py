@@ -57,12 +57,13 @@ def test_a_manifest_holds_the_facts_of_cipher_mode_and_the_widest_implementation
 # Different from CIPHER and MODE in every field that a manifest takes.
 DOMAIN = Domain(
     mode="lrw", cipher="toy", directions=("decrypt",), key_lens=(16,), iv_lens=(12,), tag_lens=(4,), split="none",
-    min_len=16, max_len=64, empty=False, equal_keys=False, policies=(), always_policies=("degenerate",),
+    min_len=16, max_len=64, max_aad_len=32, empty=False, equal_keys=False, policies=(), always_policies=("degenerate",),
     refusals=("iv",), observes_iv=False, releases_plaintext=True, clone=False, reinit=False, in_place=False,
+    optional=False,
 )  # fmt: skip
 BOUNDED = (
     "key_lens", "policies", "always_policies", "split", "iv_lens", "directions", "tag_lens", "min_len", "max_len",
-    "empty", "in_place", "clone", "reinit", "equal_keys", "refusals",
+    "max_aad_len", "empty", "in_place", "clone", "reinit", "equal_keys", "refusals",
 )  # fmt: skip
 
 
@@ -157,6 +158,7 @@ def changed(manifest: Manifest, **changes: Any) -> str:
         ({"steering": ["luck"]}, "steering = .* allowed are counters"),
         ({"steering": []}, "steering is empty"),
         ({"max_len": -1}, "max_len = -1, allowed are 0 to"),
+        ({"max_len": (1 << 40) + 1}, "max_len = 1099511627777, allowed are 0 to 1099511627776"),
         ({"empty": 0}, "empty = 0 is no bool"),
         ({"equal_keys": "no"}, "equal_keys = 'no' is no bool"),
         ({"always_policies": ["some"]}, "always_policies = .* allowed are degenerate, weak_subkey"),
@@ -178,7 +180,16 @@ def test_what_is_no_manifest_is_refused(text: str) -> None:
     assert str(raised.value).startswith("some/file: ")
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Manifest)])
+def test_a_bound_of_associated_data_is_in_the_text_where_there_is_one(make_manifest: MakeManifest) -> None:
+    assert "max_aad_len" not in make_manifest().to_json()
+    bound = make_manifest(max_aad_len=65279)
+    assert '"max_aad_len":65279' in bound.to_json()
+    assert parse_manifest(bound.to_json(), "some/file") == bound
+    with pytest.raises(BadInput, match="max_aad_len = 0, allowed are 1 to"):
+        parse_manifest(changed(make_manifest(), max_aad_len=0), "some/file")
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Manifest) if field.name != "max_aad_len"])
 def test_a_manifest_without_one_field_is_refused(make_manifest: MakeManifest, name: str) -> None:
     facts = json.loads(make_manifest().to_json())
     del facts[name]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -22,6 +23,7 @@ from crosslane.lint import lint
 from crosslane.model import Registry
 from crosslane.plan import Counts
 from crosslane.planted.battery import proven_checks, shortfalls
+from crosslane.planted.cli import _say_untried
 from crosslane.planted.prove import prove
 from crosslane.planted.score import holds, report
 from crosslane.planted.selftest import Tried, claimed, try_spot, try_spots
@@ -170,6 +172,8 @@ def test_further_drivers_that_are_wrong_are_refused(rooted: Path, content: str, 
         (text().replace("more.c", "gone.c"), "file is 'gone.c', which is none of the subject"),
         (text().replace("ciphers/toy/generic/more.c", "../pyproject.toml"), "must be of the form"),
         (text().replace("toy_off", "ecb"), "the name 'ecb' is that of a mode"),
+        (text() + "large = true\n", 'toy_off: large is true, and no case is of more than 4 GiB: add symptom = "cell"'),
+        (text() + 'large = "yes"\n', "large .*true or false"),
         (text() + 'lanes = ["x86_64_native"]\n', "lanes and why go together"),
         (
             text() + 'lanes = ["x86_64_natife"]\nwhy = "a reason"\n',
@@ -187,6 +191,36 @@ def test_a_fault_that_is_wrong_is_refused(rooted: Path, content: str, message: s
     with pytest.raises(BadInput, match=message):
         load_plants(load_registry(rooted))
     assert any("faults.toml" in str(problem) for problem in lint(rooted))
+
+
+def test_lint_names_every_plant_that_does_not_fit_and_every_case(rooted: Path) -> None:
+    rest = text().partition("\n")[2]
+    tables = [
+        text(replace_="no such text"),
+        rest.replace("toy_off", "toy_odd").replace('"return"', '"e"'),
+        rest.replace("toy_off", "toy_right"),
+        rest.replace("toy_off", "toy_out").replace("ecb(toy)", "ebc(toy)"),
+    ]
+    beside_check(rooted, "".join(tables))
+    beside_implementation(rooted, "# SPDX-License-Identifier: Apache-2.0\nfault = 3\n")
+    cases = case_file(rooted, "toy_off")
+    cases.parent.mkdir(parents=True)
+    for name in ("toy_off", "toy_odd_avx2_x86_64", "toy_gone"):
+        cases.with_stem(name).write_text("{}")
+    found = [str(problem) for problem in lint(rooted) if "faults.toml" in str(problem) or "planted" in str(problem)]
+    wanted = [
+        "lengths.faults.toml: toy_odd: what it replaces is found",
+        "lengths.faults.toml: toy_off: what it replaces is found 0 times",
+        "lengths.faults.toml: toy_out: ",
+        "faults.toml: has 'fault'",
+        "toy_right.json: the case of the planted fault is missing",
+    ]
+    assert [sum(part in line for line in found) for part in wanted] == [1] * len(wanted), found
+    assert len(found) == len(wanted)  # a file that cannot be read may hold the fault of any case
+    (rooted / "impls" / "ciphers" / "toy" / "generic" / "faults.toml").unlink()
+    found = [str(problem) for problem in lint(rooted) if "remove the file" in str(problem)]
+    assert len(found) == 1
+    assert "toy_gone.json" in found[0]
 
 
 def test_a_control_whose_check_judges_whole_cells_alone_must_be_judged_so(rooted: Path) -> None:
@@ -399,6 +433,69 @@ def test_a_plant_that_no_lane_of_this_host_takes_is_named(rooted: Path) -> None:
     (plant,) = load_plants(registry)
     other = replace(plant, name="toy_far", lanes=(FAR,))
     assert unplaced(registry, [plant, other]) == (f"toy_far ({FAR})",)
+
+
+def test_what_shows_beyond_4_gib_is_tried_natively_and_on_request() -> None:
+    registry = load_registry(data_root())
+    large = [plant for plant in load_plants(registry) if plant.large]
+    assert {plant.check for plant in large if not plant.control} == {"large"}
+    lanes = {lane.name for plant in large for lane in plant_lanes(registry, plant, registry.lanes)}
+    assert lanes == {"x86_64_native", "aarch64_native"}
+    assert not {lane.name for lane in plant_lanes(registry, large[0], registry.lanes) if lane.runner == "qemu"}
+    runner = CliRunner()
+    done = runner.invoke(cli, ["selftest", "--fault", large[0].name])
+    assert isinstance(done.exception, BadInput)
+    assert str(done.exception) == f"{large[0].name} shows in a message of more than 4 GiB alone: add --large"
+    done = runner.invoke(cli, ["selftest", "--large", "--fault", "ctr_carry_lost"])
+    assert str(done.exception) == "ctr_carry_lost shows in shorter messages: leave --large out"
+
+
+def test_what_is_left_to_a_search_of_large_messages_is_named(
+    spots: list[Spot], capsys: pytest.CaptureFixture[str]
+) -> None:
+    registry = load_registry(data_root())
+    large = [plant for plant in load_plants(registry) if plant.large]
+    _say_untried(registry, [spots[0].plant], large)
+    said = capsys.readouterr().out
+    assert said == f"left to --large, {len(large)}: {', '.join(plant.name for plant in large)}\n"
+
+
+@pytest.mark.parametrize("lane", [NATIVE, EMULATED, NEAR])
+def test_faults_that_a_trial_alone_shows_are_proven_by_it(lane: str) -> None:
+    names = ("ctr_keystream_static", "ctr_counts_calls", "ecb_blocks_16_bits", "ecb_blocks_in_halves")
+    registry = load_registry(data_root())
+    plants = [plant for plant in load_plants(registry) if plant.name in names]
+    spots = spots_of(registry, plants, seed="a test", lanes=[lane_named(registry.lanes, lane)])
+    found = {spot.plant.name: run_whole(spot, 64) for spot in spots}
+    trials = {name: {item.case_id.partition("-")[0] for item in cell.findings} for name, cell in found.items()}
+    assert trials == {
+        "ctr_keystream_static": {"threads"}, "ctr_counts_calls": set(), "ecb_blocks_16_bits": {"large"},
+        "ecb_blocks_in_halves": set(),
+    }  # fmt: skip
+    assert [proof.text for proof in prove(spots, load_checks(data_root()), data_root())] == ["", "", "", ""]
+
+
+def test_the_score_is_written_whole(tmp_path: Path) -> None:
+    path = tmp_path / "score.json"
+    arguments = [
+        "selftest",
+        "--seed",
+        "a test",
+        "--lane",
+        NATIVE,
+        "--fault",
+        "ctr_carry_lost",
+        "--fault",
+        "ctr_prefetch",
+    ]
+    done = CliRunner().invoke(cli, [*arguments, "--count", "2048", "--json", str(path)])
+    assert done.exit_code == 0, done.output
+    table = json.loads(path.read_text())
+    assert (table["seed"], table["holds"], table["num_faults"], table["num_caught"]) == ("a test", True, 1, 1)
+    assert (table["num_cells"], table["num_cells_caught"], table["num_controls"], table["num_green"]) == (1, 1, 1, 1)
+    assert table["median_s"] == table["slowest_s"] > 0
+    assert [item["name"] for item in table["tried"]] == ["ctr_carry_lost", "ctr_prefetch"]
+    assert table["lines"][-1] == done.output.splitlines()[-1]
 
 
 def test_the_list_says_what_proves_each_check() -> None:

@@ -10,8 +10,9 @@ import pytest
 from rich.console import Console
 
 from crosslane.records import AlgorithmResult, CellResult, Finding, Judgement
-from crosslane.report import cell_verdict, print_report
+from crosslane.report import print_report
 from crosslane.results import RunResult
+from crosslane.verdicts import cell_verdict
 
 MakeCell = Callable[..., CellResult]
 

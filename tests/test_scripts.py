@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ci/setup``, ``ci/conform``, ``ci/test`` and ``.ci/run``: order, statuses, words, and doing nothing twice."""
+"""``ci/setup``, ``ci/conform``, ``ci/test``, ``ci/nightly`` and ``.ci/run``: order, statuses, words, and doing nothing
+twice.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+from datetime import date, timedelta
+from itertools import pairwise
 from pathlib import Path
 
+import nightly
 import prepare
+import publish
 import pytest
 import steps
 
@@ -222,6 +229,141 @@ def test_ci_run_runs_all_and_fails_with_any(checkout: Path, tests: str, check: s
     assert "crosslane selftest" in done.stdout
     assert "tox run -m check" in done.stdout
     assert "crosslane check" in done.stdout
+    assert "--seed first --json results/selftest.json" in done.stdout
+
+
+def test_an_old_score_is_not_published_again(checkout: Path) -> None:
+    (checkout / "results").mkdir()
+    (checkout / "results" / "selftest.json").write_text("{}")
+    assert run(checkout, ".ci/run", tox_run="1").returncode == 1
+    assert not (checkout / "results" / "selftest.json").exists()
+
+
+# ---- the night ----
+
+DAY = date(2026, 12, 1)
+STEPS = ("compilers", "lanes", "selftest", "alarms", "selftest-large", "large")
+
+
+@pytest.mark.parametrize("host", ["x86_64", "aarch64"])
+def test_a_night_runs_every_lane_that_the_gate_leaves_out(host: str) -> None:
+    night = nightly.read_night(ROOT, DAY, 5, host)
+    planned = {step.name: step.arguments for step in nightly.plan(night)}
+    assert tuple(planned) == STEPS
+    lanes = [name for step in ("compilers", "lanes") for word, name in pairwise(planned[step]) if word == "--lane"]
+    left_out = [lane.name for lane in load_lanes(ROOT / "ci" / "lanes.toml") if not lane.gate and host in lane.hosts]
+    assert sorted(lanes) == sorted(left_out)
+    assert {"aarch64_gcc_o0", "aarch64_gcc_o1", "aarch64_gcc_lto", "aarch64_clang_lto"} <= set(planned["compilers"])
+    assert "x86_64_qemu_v3" in planned["lanes"]
+    assert f"*({CIPHERS[334 % 6]})/*@{host}_native" in planned["large"]
+    assert planned["large"][:4] == ("check", "--large", "--jobs", "1")
+    assert all("nightly 2026-12-01" in planned[step] for step in STEPS if step != "alarms")
+    assert planned["alarms"] == ("alarms", "--first", "1670", "--seeds", "5")
+
+
+CIPHERS = ("aes", "cast5", "des3_ede", "serpent", "sm4", "twofish")
+
+
+def test_nights_share_no_seed_and_come_to_every_cipher() -> None:
+    nights = [nightly.read_night(ROOT, DAY + timedelta(days=days), 5, "x86_64") for days in range(6)]
+    planned = [{step.name: step.arguments for step in nightly.plan(night)} for night in nights]
+    assert len({night.seed for night in nights}) == 6
+    firsts = [int(steps["alarms"][2]) for steps in planned]
+    assert [later - first for first, later in pairwise(firsts)] == [5] * 5
+    assert len({steps["large"] for steps in planned}) == 6
+    assert sorted(nights[0].ciphers) == sorted(CIPHERS)
+
+
+def test_the_steps_of_a_night_are_listed_and_not_run(checkout: Path) -> None:
+    shutil.copytree(ROOT / "impls" / "ciphers", checkout / "impls" / "ciphers")
+    done = run(checkout, "ci/nightly", "--list", "--day", "2026-12-01")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "ci/nightly: seed 'nightly 2026-12-01'"
+    assert [line.partition(":")[0] for line in lines[1:]] == list(STEPS)
+    assert lines[3].endswith("crosslane selftest --seed 'nightly 2026-12-01' --json results/selftest.json")
+    assert not (checkout / "results").exists()
+
+
+def test_a_night_goes_on_behind_a_step_that_failed_and_ends_with_the_first_status(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(ROOT / "impls" / "ciphers", checkout / "impls" / "ciphers")
+    page = tmp_path / "page.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+    done = run(checkout, "ci/nightly", crosslane_selftest="3", crosslane_alarms="1")
+    assert done.returncode == 3
+    said = [line.split()[:2] for line in done.stdout.splitlines() if line.startswith("crosslane ")]
+    assert said == [["crosslane", name] for name in ("check", "check", "selftest", "alarms", "selftest", "check")]
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("ci/nightly: compilers: status 0, 0 s; ")
+    assert "selftest: status 3" in last
+    assert "alarms: status 1" in last
+    text = page.read_text()
+    assert text.startswith("### Nightly, seed `nightly 20")
+    assert text.count("\n- ") == len(STEPS)
+    done = run(checkout, "ci/nightly", "alarms", "lanes", crosslane_alarms="1")
+    assert done.returncode == 1
+    assert [line.split()[1] for line in done.stdout.splitlines() if line.startswith("crosslane ")] == [
+        "check", "alarms",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--day", "tomorrow"), "'tomorrow' is no day: give one as YYYY-MM-DD"),
+        (("--day", "2025-12-31"), "lies before the first night, 2026-01-01: give a later day"),
+        (("--seeds", "0"), "'0' is no number of seeds: give 1 or more"),
+        (("lane",), "no step is called 'lane'; there are compilers, lanes, selftest, alarms, selftest-large, large"),
+    ],
+)
+def test_a_night_that_cannot_be_is_refused(checkout: Path, arguments: tuple[str, ...], words: str) -> None:
+    shutil.copytree(ROOT / "impls" / "ciphers", checkout / "impls" / "ciphers")
+    done = run(checkout, "ci/nightly", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "crosslane " not in done.stdout
+
+
+def test_lanes_that_cannot_be_read_end_a_night_before_it_begins(checkout: Path) -> None:
+    (checkout / "ci" / "lanes.toml").write_text("[lane\n")
+    done = run(checkout, "ci/nightly")
+    assert done.returncode == 2
+    assert "ci/lanes.toml: cannot be read" in done.stderr
+
+
+# ---- the score ----
+
+
+def test_the_score_of_a_search_is_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plants = [
+        {"name": "off", "cell": "ecb(toy)/toy@lane", "control": False, "holds": False, "text": ""},
+        {"name": "on", "cell": "ecb(toy)/toy@lane", "control": True, "holds": False, "text": ""},
+        {"name": "fine", "cell": "ecb(toy)/toy@lane", "control": True, "holds": True, "text": ""},
+    ]
+    table = {
+        "seed": "first", "holds": False, "num_faults": 9, "num_caught": 8, "num_cells": 20, "num_cells_caught": 17,
+        "median_s": 0.5, "slowest_s": 2.25, "num_controls": 2, "num_green": 1, "lines": [], "tried": plants,
+    }  # fmt: skip
+    path = tmp_path / "selftest.json"
+    path.write_text(json.dumps(table))
+    assert publish.main([str(path), str(tmp_path / "large.json")]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("### Planted faults: selftest, NOT ALL HOLD\n")
+    assert "| 8 of 9 | 17 of 20 | 0.50 s | 2.25 s | 1 of 2 | `first` |" in said
+    assert "- `off` in `ecb(toy)/toy@lane`: not caught\n- `on` in `ecb(toy)/toy@lane`: a control that departs\n" in said
+    assert "`fine`" not in said
+    assert "### Planted faults: large: no score, the search did not come to its end" in said
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"seed": "first"}'])
+def test_what_is_no_score_is_not_published(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str) -> None:
+    path = tmp_path / "selftest.json"
+    path.write_text(content)
+    assert publish.main([str(path)]) == 2
+    assert "is no table of `crosslane selftest --json`" in capsys.readouterr().err
+    assert publish.main([]) == 2
 
 
 def test_setup_takes_no_arguments(checkout: Path) -> None:
@@ -284,5 +426,12 @@ def test_the_workflow_template_has_a_native_job_of_each_architecture_and_runs_wh
     assert "{name: x86_64, runner: ubuntu-24.04}" in text
     assert "{name: arm64, runner: ubuntu-24.04-arm}" in text
     assert "pull_request_target" not in text
-    (run,) = [line.split("run: ")[1] for line in text.splitlines() if line.strip().startswith("- run: ")]
-    assert os.access(prepare.ROOT / run, os.X_OK)
+    runs = [line.split("run: ")[1] for line in text.splitlines() if line.strip().startswith("- run: ")]
+    assert runs == [".ci/run", "ci/nightly"]
+    assert all(os.access(prepare.ROOT / run, os.X_OK) for run in runs)
+    published = [line.split("run: ")[1] for line in text.splitlines() if line.strip().startswith("run: ")]
+    assert published == [
+        'python3 ci/publish.py results/selftest.json >>"$GITHUB_STEP_SUMMARY"',
+        'python3 ci/publish.py results/selftest.json results/selftest-large.json >>"$GITHUB_STEP_SUMMARY"',
+    ]
+    assert text.count("path: results") == 2

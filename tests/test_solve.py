@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from crosslane import steer
 from crosslane.errors import HarnessFault
-from crosslane.generate import Drawn, draw_batch
+from crosslane.generate import Drawn, draw_batch, select_cases
 from crosslane.manifest import Manifest
 from crosslane.seal import finished_batch
 from crosslane.solve import solve_ivs
@@ -183,3 +183,32 @@ def test_a_refused_key_is_the_harness_own_fault(make_manifest: MakeManifest) -> 
     drawn: Drawn = draw_batch(make_manifest(**GCM), 0)
     with pytest.raises(HarnessFault, match="refused a key of a legal length"):
         solve_ivs(make_manifest(**GCM), drawn, refusing)
+
+
+@pytest.mark.parametrize("facts", [GCM, XTS, {"algorithm": "ctr(aes)", "sessions_per_batch": 256}])
+@pytest.mark.parametrize("count", [1, 37, 256, 1000])
+def test_the_first_cases_of_a_batch_are_those_of_the_whole_one(
+    make_manifest: MakeManifest, make_results: Any, facts: dict[str, Any], count: int
+) -> None:
+    manifest = make_manifest(**facts)
+    asked: list[int] = []
+
+    def encrypt(batch: Batch) -> Results:
+        asked.append(len(batch))
+        results: Results = make_results(batch)
+        return results
+
+    whole = finished_batch(manifest, 1, make_results, aes_blocks)
+    fewer = finished_batch(manifest, 1, encrypt, aes_blocks, count)
+    num_cases = min(count, 256)
+    assert len(fewer) == num_cases
+    assert asked == ([num_cases] if manifest.is_aead else [])
+    one, other = (select_cases(batch, np.arange(num_cases)) for batch in (whole, fewer))
+    assert [part.tobytes() for part in (one.cases, one.ops, one.blob, one.messages)] == [
+        part.tobytes() for part in (other.cases, other.ops, other.blob, other.messages)
+    ]
+    assert fewer.out_len == one.out_len
+    assert whole.marks is not None
+    assert fewer.marks is not None
+    assert fewer.marks.tolist() == whole.marks[: len(fewer.marks)].tolist()
+    assert len(fewer.marks) == fewer.messages.sum()

@@ -153,3 +153,15 @@ def test_no_message_leaves_the_domain(pair: Callable[..., Pair], changes: dict[s
         assert len(after["data"]) >= least
     if not changes.get("empty", True):
         assert all(after["aad"] for _, after in made.of(Mark.AAD_LEN))
+
+
+def test_a_message_that_is_cut_at_blocks_is_shortened_at_its_end_alone(pair: Callable[..., Pair]) -> None:
+    """A piece that is shortened is the last one: an empty piece behind it would come after a partial block."""
+    made = pair(split="block", refusals=(), steering=("splits",), sessions_per_batch=8192)
+    assert len(made.of(Mark.DATA_LEN)) > 100
+    data = (made.after.ops["kind"] == OpKind.UPDATE) & ((made.after.ops["flags"] & Flag.OVERLAP) == 0)
+    pieces, owner = made.after.ops["in_len"][data], made.before.owner[data]
+    order = np.argsort(owner, kind="stable")  # neighbours' operations may take turns
+    pieces, owner = pieces[order], owner[order]
+    is_last = np.append(np.diff(owner) != 0, True)
+    assert not (pieces[~is_last] % 16).any()

@@ -456,7 +456,7 @@ def test_timed_is_read() -> None:
 HELLO = messages.Hello(
     protocol=1, arch="x86_64", byte_order="little", word_bits=64, page_len=4096, transports=("mapped", "inline"),
     max_message_len=1 << 21, num_slots=4, features=frozenset({"aes", "avx"}), watchers=frozenset({"canary"}),
-    implementations=("sm4_generic",), libraries=("libtoy 1.2",), modes=("ecb", "ctr"),
+    implementations=("sm4_generic",), libraries=("libtoy 1.2",), loaded=("/lib/libtoy.so.1",), modes=("ecb", "ctr"),
 )  # fmt: skip
 
 

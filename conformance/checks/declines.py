@@ -16,6 +16,8 @@ def judge(cell: CellResult) -> Outcome:
     missing = sorted(set(cell.needed_features) - set(cell.cpu_features))
     if missing and cell.state != "declined":
         return Outcome(False, f"runs on a CPU without {', '.join(missing)}")
+    if cell.optional and cell.state == "declined":
+        return Outcome(None, "the installed library was built without it, which provider.toml allows for")
     if cell.provider and cell.state == "declined":
         return Outcome(False, "the installed library lacks what provider.toml promises: install that part")
     if not missing and cell.state == "declined":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leaves nothing of the key in registers or on the stack, as its metadata claims."""
+"""Leaves nothing of the key in registers, on the stack or in memory that a library frees, as its metadata claims."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ SYMPTOMS = ("wipe",)
 
 
 def judge(cell: CellResult) -> Outcome:
-    """Red for a secret that was found after a call; applies to implementations with ``wipes = true`` alone."""
+    """Red for a secret that was found after a call; applies to those with ``wipes = true`` alone."""
     if not cell.wipes:
-        return Outcome(None, "impl.toml does not claim it")
+        return Outcome(None, "its metadata does not claim it")
     if cell.state != "ran":
         declined = cell.state == "declined"
         reason = "the CPU of this lane lacks what it needs" if declined else f"did not run: {cell.reason}"

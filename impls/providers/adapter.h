@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What all adapters have alike: tables with a name in front, and the session that the shim reads. An adapter is one unit
- * with one symbol, PROVIDER_SESSION; the build defines that name and PROVIDER_NAME. */
+ * with one symbol, PROVIDER_SESSION; the build defines that name, PROVIDER_NAME, and what provider.toml says with
+ * PROVIDER_CONTEXTS and PROVIDER_WIPES. A library's context is to be an allocation of its own, of exactly its length. */
 #ifndef CROSSLANE_ADAPTER_H
 #define CROSSLANE_ADAPTER_H
 
@@ -31,6 +32,6 @@ static inline const void *adapter_entry(const void *table, size_t num_entries, s
 #define ADAPTER_FUNCTIONS                                                                                 \
     .contract = SUBJECT_CONTRACT, .driver = PROVIDER_NAME, .version = version, .block_len = block_len,    \
     .open = open_session, .setkey = setkey, .setiv = setiv, .update = update, .final = final, .tag = tag, \
-    .iv_out = iv_out, .reinit = reinit, .close = close_session
+    .iv_out = iv_out, .reinit = reinit, .close = close_session, .contexts = PROVIDER_CONTEXTS, .wipes = PROVIDER_WIPES
 
 #endif

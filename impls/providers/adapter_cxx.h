@@ -136,6 +136,7 @@ inline void close_session(void *s)
     .contract = SUBJECT_CONTRACT, .driver = PROVIDER_NAME, .version = version, .block_len = block_len,   \
     .open = open_session, .setkey = adapter::setkey, .setiv = adapter::setiv, .expect = adapter::expect, \
     .aad = adapter::aad, .update = adapter::update, .final = adapter::final, .tag = adapter::tag,        \
-    .iv_out = adapter::iv_out, .reinit = adapter::reinit, .close = adapter::close_session
+    .iv_out = adapter::iv_out, .reinit = adapter::reinit, .close = adapter::close_session,               \
+    .contexts = PROVIDER_CONTEXTS, .wipes = PROVIDER_WIPES
 
 #endif

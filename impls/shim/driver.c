@@ -39,9 +39,14 @@ int driver_use_session(const struct subject_session *session, const char *cipher
     subject.block_len = (uint32_t)block_len;
     subject.ways = 1;
     subject.num_ctx = 0;
-    /* A library's registers, contexts and code paths are its own. */
-    subject.blind = WATCH_REGISTERS | WATCH_CONTEXT | WATCH_PATHS;
-    subject.watch &= ~(subject.blind | WATCH_WIPE);
+    /* A library's registers and code paths are its own; of its contexts and secrets is seen what it allocates. */
+    int placed = heap_available() && session->contexts != SUBJECT_CONTEXTS_OWN;
+    subject.blind = WATCH_REGISTERS | WATCH_PATHS | (placed ? 0 : WATCH_CONTEXT);
+    subject.blind |= session->wipes && !placed ? WATCH_WIPE : 0;
+    if (heap_available()) {
+        heap_use((subject.watch & WATCH_LAYOUT) != 0, session->wipes && placed && (subject.watch & WATCH_WIPE) != 0);
+    }
+    subject.watch &= ~(subject.blind | (session->wipes ? 0 : WATCH_WIPE));
     return block_len != 0;
 }
 

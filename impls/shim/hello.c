@@ -1,9 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the shim says of itself, as JSON. */
+#define _GNU_SOURCE
+#include <link.h>
 #include <stdio.h>
 
 #include "shim.h"
 #include "shim_tables.h"
+
+struct listing {
+    char *text;
+    size_t len, used;
+};
+
+/* A name that JSON would have to escape is no library's. */
+static int list_object(struct dl_phdr_info *info, size_t info_len, void *data)
+{
+    struct listing *list = data;
+    const char *name = info->dlpi_name;
+    (void)info_len;
+    if (name == NULL || name[0] != '/' || strpbrk(name, "\"\\\n\t") != NULL || list->used >= list->len) {
+        return 0;
+    }
+    list->used += (size_t)snprintf(list->text + list->used, list->len - list->used, "%s\"%s\"",
+                                   list->text[list->used - 1] == '[' ? "" : ",", name);
+    return 0;
+}
 
 void say_hello(void)
 {
@@ -31,6 +52,12 @@ void say_hello(void)
     for (size_t i = 0; shim_sessions[i] != NULL && used < sizeof text; i++) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%s %s\"", i == 0 ? "" : ",",
                                  shim_sessions[i]->driver, shim_sessions[i]->version());
+    }
+    used += used < sizeof text ? (size_t)snprintf(text + used, sizeof text - used, "],\"loaded\":[") : 0;
+    if (used < sizeof text) {
+        struct listing list = {text, sizeof text, used};
+        (void)dl_iterate_phdr(list_object, &list);
+        used = list.used;
     }
     used += used < sizeof text ? (size_t)snprintf(text + used, sizeof text - used, "],\"modes\":[") : 0;
     for (size_t i = 0; shim_modes[i].name != NULL && used < sizeof text; i++) {

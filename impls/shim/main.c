@@ -260,6 +260,15 @@ static void do_run(uint64_t len)
     drop_batch(len - sizeof p);
 }
 
+/* What came to light of a library's memory in a request that is no RUN. */
+static void end_where_heap_departed(void)
+{
+    struct departure d;
+    if (heap_departed(&d)) {
+        shim_end_after_departure(&d);
+    }
+}
+
 static void do_threads(uint64_t len)
 {
     uint8_t p[32], answer[THREADED_LEN];
@@ -275,6 +284,7 @@ static void do_threads(uint64_t len)
     paths_disarm();
     thunks_assembly_on(0);
     threads_run(first, count, rounds, &result);
+    end_where_heap_departed();
     store_le64(answer, result.num_calls);
     store_le64(answer + 8, result.num_beside);
     store_le64(answer + 16, result.case_index);
@@ -315,6 +325,7 @@ static void do_large(uint64_t len)
     thunks_assembly_on(0);
     uint64_t begun = cpu_time_ns();
     const char *wrong = large_run(load_le64(p), &request, &result);
+    end_where_heap_departed();
     if (wrong != NULL) {
         shim_fail(wrong);
     }
@@ -345,6 +356,7 @@ static void do_bulk(uint64_t len)
     uint64_t begun = cpu_time_ns();
     uint32_t flags = load_le32(p + 28);
     const char *wrong = bulk_run(&request, (flags & BULK_COUNTS) != 0, (flags & BULK_FEW) != 0, &result);
+    end_where_heap_departed();
     if (wrong != NULL) {
         shim_fail(wrong);
     }

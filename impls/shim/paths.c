@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One-shot traps in the places that SUBJECT_PATH declared. */
+ * Traps in the places that SUBJECT_PATH declared. What they replace is a nop: behind a trap that was run into, execution
+ * goes on, and the trap stays for a while. */
 #define _GNU_SOURCE
 #include <sys/mman.h>
 
 #include "shim.h"
 
-/* How often unseen paths are armed again for one length class, before the next batch whose number is a power of two: a
- * class in which a path cannot be reached would otherwise cost a trap each time that another class takes it. */
-#define MAX_ARMINGS 6u
+/* In how many calls of one length class its unseen paths are armed, before the next batch whose number is a power of two:
+ * a class in which a path cannot be reached would otherwise cost a trap each time that another class takes it. */
+#define MAX_CHANCES 8u
+
+/* So many hits that taught nothing take a path's traps away. Under an emulator a change of code costs ten times what a hit
+ * does, since code around it is translated anew. */
+#define MAX_STALE 16u
 
 struct record {
     int32_t place; /* relative to the record */
@@ -41,9 +46,10 @@ static const char *path_names[MAX_PATHS];
 static unsigned num_paths;
 static uint64_t taken[NUM_CLASSES];
 static uint64_t armed;
-static unsigned armings[NUM_CLASSES];
+static unsigned chances[NUM_CLASSES];
 static uint64_t num_batches;
 static unsigned current_class;
+static unsigned stale[MAX_PATHS]; /* hits that taught nothing since a path was armed */
 
 static unsigned path_index(const char *name)
 {
@@ -98,7 +104,7 @@ void paths_begin_batch(void)
 {
     num_batches++;
     if ((num_batches & (num_batches - 1)) == 0) {
-        memset(armings, 0, sizeof armings);
+        memset(chances, 0, sizeof chances);
     }
 }
 
@@ -106,17 +112,23 @@ void paths_arm(unsigned length_class)
 {
     current_class = length_class;
     uint64_t all = num_paths == 64 ? UINT64_MAX : (UINT64_C(1) << num_paths) - 1;
-    uint64_t want = all & ~taken[length_class] & ~armed;
-    if (want == 0 || armings[length_class] == MAX_ARMINGS) {
+    if ((all & ~taken[length_class]) == 0 || chances[length_class] == MAX_CHANCES) {
         return;
     }
-    armings[length_class]++;
+    chances[length_class]++;
+    uint64_t want = all & ~taken[length_class] & ~armed;
+    if (want == 0) {
+        return;
+    }
     for (unsigned i = 0; i < num_places; i++) {
         if (((want >> places[i].path) & 1u) != 0) {
             put(places[i].place, TRAP_INSN);
         }
     }
     armed |= want;
+    for (unsigned path = 0; path < num_paths; path++) {
+        stale[path] = ((want >> path) & 1u) != 0 ? 0 : stale[path];
+    }
 }
 
 void paths_disarm(void)
@@ -129,7 +141,7 @@ void paths_disarm(void)
     armed = 0;
 }
 
-int paths_hit(uintptr_t pc)
+size_t paths_hit(uintptr_t pc)
 {
     unsigned i = 0;
     while (i < num_places && (uintptr_t)places[i].place != pc) {
@@ -139,14 +151,18 @@ int paths_hit(uintptr_t pc)
         return 0;
     }
     unsigned path = places[i].path;
-    taken[current_class] |= UINT64_C(1) << path;
-    armed &= ~(UINT64_C(1) << path);
-    for (i = 0; i < num_places; i++) {
-        if (places[i].path == path) {
-            put(places[i].place, NOP_INSN);
+    uint64_t bit = UINT64_C(1) << path;
+    if ((taken[current_class] & bit) == 0) {
+        taken[current_class] |= bit;
+    } else if ((armed & bit) != 0 && ++stale[path] == MAX_STALE) {
+        armed &= ~bit;
+        for (i = 0; i < num_places; i++) {
+            if (places[i].path == path) {
+                put(places[i].place, NOP_INSN);
+            }
         }
     }
-    return 1;
+    return sizeof(insn);
 }
 
 /* As if no batch had run yet. */
@@ -198,7 +214,7 @@ void paths_disarm(void)
 {
 }
 
-int paths_hit(uintptr_t pc)
+size_t paths_hit(uintptr_t pc)
 {
     (void)pc;
     return 0;

@@ -54,6 +54,34 @@ static int canaries_changed(const struct arena *a)
     return (subject.watch & WATCH_CANARY) != 0 && arena_check(a, &found);
 }
 
+static int holds(const uint8_t *data, uint64_t len, uint64_t word)
+{
+    for (uint64_t i = 0; i + sizeof word <= len; i++) {
+        if (load_le64(data + i) == word) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Whether eight bytes of a key are also some of the case's data, which a library may free as it is. */
+static int is_data(const struct test_case *c, uint64_t word)
+{
+    struct op o;
+    for (uint32_t i = 0; i < c->num_ops && batch_op(c->first_op + i, &o) == NULL; i++) {
+        if ((o.kind != OP_SETKEY && holds(batch.base + batch.blob_off + o.in_off, o.in_len, word)) ||
+            holds(batch.out + o.out_off, batch_op_out_len(&o, c), word)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int memory_changed(const struct test_case *c)
+{
+    return heap_departed(&found) && (found.registers != HEAP_LEFT || !is_data(c, found.pc));
+}
+
 static int registers_changed(void)
 {
     if (thunk_departures == 0) {
@@ -167,6 +195,7 @@ static int run_setkey(struct slot *s, const struct test_case *c, const struct op
     }
     uint8_t *key = arena_place(a, o->in_edge, o->in_align, o->in_len, subject.watch);
     memcpy(key, original, o->in_len);
+    heap_know_key(key, o->in_len);
     enter();
     *status = status_byte(driver_setkey(&s->h, key, o->in_len, c->policy));
     leave();
@@ -503,6 +532,7 @@ const struct departure *session_run_case(uint64_t index)
     for (unsigned i = 0; i < NUM_SLOTS; i++) {
         slots[i].placed = 0;
     }
+    heap_begin_case(c.ctx_edge);
     fed[0].len = fed[1].len = 0;
     released.begin = released.end = UINT64_MAX;
     uint8_t *statuses = batch.statuses + c.first_op, status;
@@ -517,7 +547,7 @@ const struct departure *session_run_case(uint64_t index)
         int departed = run_op(&c, &o, &status);
         tell_tag(&slots[o.slot], &c, &o, i + 1);
         statuses[i] = status;
-        if (departed || registers_changed()) {
+        if (departed || registers_changed() || memory_changed(&c)) {
             return &found;
         }
     }
@@ -531,6 +561,10 @@ const struct departure *session_run_case(uint64_t index)
     }
     for (unsigned i = 0; i < NUM_SLOTS; i++) {
         driver_end(&slots[i].h);
+    }
+    heap_end_case();
+    if (memory_changed(&c)) {
+        return &found;
     }
     batch_record(index, &(struct departure){.verdict = VERDICT_RAN});
     return NULL;

@@ -99,6 +99,18 @@ void thunks_assembly_on(int on);
 void wipe_watch(int on);
 int wipe_departed(struct departure *d); /* nonzero, and told once, where a call left a secret behind */
 
+/* heap.c in programs of libraries, no_heap.c in others: what a library allocates while it runs */
+enum { HEAP_FREED = 1 }; /* in `registers` of a departure: the memory had been freed */
+#define HEAP_LEFT (UINT64_C(1) << 63)
+int heap_available(void);
+void heap_use(int on, int claims_wiping); /* once; claims_wiping: what is freed is to hold no key */
+void heap_begin_case(unsigned ctx_edge);
+void heap_know_key(const uint8_t *key, size_t key_len);
+void heap_end_case(void);
+int heap_departed(struct departure *d); /* nonzero, and told once, where memory beside a block or a freed one changed */
+int heap_locate(uintptr_t address,
+                int64_t *offset); /* nonzero where it lies at or near a block, whose start it is from */
+
 /* paths.c */
 void paths_init(const char *symbol);
 unsigned paths_count(void);
@@ -107,7 +119,7 @@ void paths_begin_batch(void);
 void paths_forget(void);
 void paths_arm(unsigned length_class);
 void paths_disarm(void);
-int paths_hit(uintptr_t pc); /* from the SIGTRAP handler: nonzero where the trap was ours; it is gone then */
+size_t paths_hit(uintptr_t pc); /* from the SIGTRAP handler: length of the trap where it was ours, else 0 */
 const uint64_t *paths_taken(void);
 unsigned paths_length_class(size_t len, size_t block_len);
 

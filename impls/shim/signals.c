@@ -19,7 +19,9 @@ static void locate(struct departure *d, uintptr_t address, const ucontext_t *u)
 {
     const struct arena *a = arena_at(address);
     uintptr_t results = (uintptr_t)batch.results, base = (uintptr_t)batch.base;
-    if (a != NULL) {
+    if (heap_locate(address, &d->offset)) {
+        d->buffer = BUFFER_CTX;
+    } else if (a != NULL) {
         d->buffer = a->kind;
         d->offset = (intptr_t)(address - (uintptr_t)a->at);
     } else if (address >= results && address < results + batch.results_capacity) {
@@ -45,8 +47,9 @@ static _Noreturn void end_case(struct departure *d, const ucontext_t *u)
 HANDLER static void on_fault(int sig, siginfo_t *info, void *context)
 {
     ucontext_t *u = context;
-    if (sig == SIGTRAP && paths_hit(frame_trap_place(u))) {
-        frame_resume_at(u, frame_trap_place(u));
+    size_t trap_len = sig == SIGTRAP ? paths_hit(frame_trap_place(u)) : 0;
+    if (trap_len > 0) {
+        frame_resume_at(u, frame_trap_place(u) + trap_len);
         return;
     }
     if ((sig == SIGSEGV || sig == SIGBUS) && threads_fault((uintptr_t)info->si_addr)) {

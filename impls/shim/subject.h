@@ -158,6 +158,12 @@ struct subject_mode {
     uint32_t (*iv_out_len)(const struct subject_message *m);
 };
 
+/* Where a library's contexts lie. */
+enum subject_contexts {
+    SUBJECT_CONTEXTS_HEAP = 0, /* malloc and its like gave them, each to itself: the shim places and watches them */
+    SUBJECT_CONTEXTS_OWN = 1   /* the library's own pools, or parts of other objects: nothing is seen of them */
+};
+
 /* Session contract, for adapters: the same operations over the library's own object. The shim refuses what comes out of
  * order before it reaches an adapter, calls open once for each context of a case, and closes every object that it got.
  * What the library refuses the adapter answers with the status that says the same; a setkey that refuses leaves the
@@ -186,6 +192,8 @@ struct subject_session {
     /* NULL, or NULL returned, where the library cannot copy a context. */
     void *(*clone)(const void *s);
     void (*close)(void *s);
+    uint32_t contexts; /* enum subject_contexts */
+    uint32_t wipes;    /* 1: the library's documentation says that a context that is freed holds no key */
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * SUBJECT_PATH("8way"): declares a code path. It costs one nop; a record in its own section names the place, and
- * the shim plants a one-shot trap there to learn that the path was taken. Where the compiler duplicates the place,
+ * the shim plants a trap there to learn that the path was taken. Where the compiler duplicates the place,
  * each copy is one more record of the same path. The record's fields are relative to themselves, so that it needs
  * no relocation: { place - here, name - here }. The build defines SUBJECT_NAME as the implementation's symbol, a
  * string ("sm4_generic"), and the record's name is symbol:path.

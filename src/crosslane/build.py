@@ -27,22 +27,23 @@ from crosslane.buildplan import (
     plan_tool,
 )
 from crosslane.compiling import Compilers, included_files
-from crosslane.cxx import CXX_SUFFIX, with_cxx
+from crosslane.cxx import CXX_SUFFIX
 from crosslane.data import read_files, shown
-from crosslane.errors import BadInput, MissingTool
+from crosslane.errors import BadInput
 from crosslane.isa import host_arch
-from crosslane.model import Implementation, Lane, Provider, Registry
+from crosslane.linking import link_problem, linked_toolchain
+from crosslane.model import Implementation, Instance, Lane, Registry
 from crosslane.plants import Plant
-from crosslane.toolchain import Toolchain, find_library, find_toolchain, lane_toolchain
+from crosslane.toolchain import Toolchain, find_toolchain, lane_toolchain
 
 __all__ = [
     "ShimProgram",
     "build_bench",
+    "build_instance",
     "build_lanes",
     "build_launcher",
     "build_planted",
     "build_plugin",
-    "build_provider",
     "build_shim",
     "build_stepper",
     "trust_groups",
@@ -75,32 +76,17 @@ def build_shim(registry: Registry, lane: Lane, implementations: Sequence[Impleme
     return _build([plan_shim(registry, lane, implementations, toolchain)], None)[0]
 
 
-def build_provider(registry: Registry, lane: Lane, provider: Provider) -> Path:
-    """Build, or find in the cache, the shim of a provider in a native lane, linked dynamically to its library.
+def build_instance(registry: Registry, instance: Instance) -> Path:
+    """Build, or find in the cache, the shim of an instance, linked dynamically to its library.
 
     Raises as ``build_shim`` does, and ``MissingTool`` with the package where header or library is not installed.
     """
-    toolchain = lane_toolchain(lane)
-    release, toolchain = _installed(provider, with_cxx(toolchain, provider.name) if provider.has_cxx else toolchain)
-    return _build([plan_provider(registry, lane, release, toolchain)], None)[0]
-
-
-def _installed(provider: Provider, toolchain: Toolchain) -> tuple[Provider, Toolchain]:
-    """The first release of a library that is there, with what builds against it; raises for the first of all."""
-    missing: list[MissingTool] = []
-    for release in (provider, *provider.others):
-        try:
-            return release, find_library(
-                toolchain,
-                release.name,
-                headers=release.headers,
-                libraries=release.libraries,
-                packages=release.packages,
-                includes=release.includes,
-            )
-        except MissingTool as problem:
-            missing.append(problem)
-    raise missing[0]
+    release, toolchain = linked_toolchain(instance)
+    program = plan_provider(registry, instance.lane, release, toolchain)
+    try:
+        return _build([program], None)[0]
+    except BadInput as error:
+        raise link_problem(instance, error) from None
 
 
 def build_planted(

@@ -28,11 +28,14 @@ __all__ = [
     "plan_provider",
     "plan_shim",
     "plan_tool",
+    "provider_defines",
+    "provider_symbol",
 ]
 
 _SCHEMA = "crosslane build 1"
-# Sources in impls/shim that are programs of their own, and what only sanitized programs have.
+# Sources in impls/shim that are programs of their own, what only sanitized programs have, and only those of libraries.
 _NOT_SHIM = frozenset({"launcher.c"})
+_HEAPS = {True: "heap.c", False: "no_heap.c"}
 _SANITIZED_ONLY = frozenset({"sanitizer.c"})
 # Distributions give gcc different defaults (hardening, position independence): all that matters is spelt out.
 _BASE_FLAGS = (
@@ -246,9 +249,9 @@ def _workshop(registry: Registry, lane: Lane, toolchain: Toolchain) -> _Workshop
     return _Workshop(base=registry.root, toolchain=toolchain, opt=lane.opt, compiler=lane.compiler)
 
 
-def _shim_units(shop: _Workshop, shim: Path, lane: Lane, flags: Sequence[str]) -> list[Unit]:
-    """The shim's own objects."""
-    left_out = _NOT_SHIM | (frozenset() if lane.sanitized else _SANITIZED_ONLY)
+def _shim_units(shop: _Workshop, shim: Path, lane: Lane, flags: Sequence[str], *, library: bool = False) -> list[Unit]:
+    """The shim's own objects; with ``library`` they watch the C library's allocator."""
+    left_out = _NOT_SHIM | {_HEAPS[not library]} | (frozenset() if lane.sanitized else _SANITIZED_ONLY)
     sources = sorted(
         path
         for suffix in CODE_SUFFIXES
@@ -260,21 +263,36 @@ def _shim_units(shop: _Workshop, shim: Path, lane: Lane, flags: Sequence[str]) -
     return [shop.unit(path.stem, sources=[path], include=[shim], flags=flags) for path in sources]
 
 
+def provider_defines(provider: Provider) -> tuple[str, ...]:
+    """What an adapter is told of its ``provider.toml``."""
+    return (
+        f'-DPROVIDER_NAME="{provider.name}"',
+        f"-DPROVIDER_SESSION={provider_symbol(provider)}",
+        f"-DPROVIDER_CONTEXTS=SUBJECT_CONTEXTS_{provider.contexts.upper()}",
+        f"-DPROVIDER_WIPES={int(provider.wipes)}",
+    )
+
+
+def provider_symbol(provider: Provider) -> str:
+    """The C name of an adapter's session."""
+    return f"provider_{provider.name.replace('-', '_')}"
+
+
 def plan_provider(registry: Registry, lane: Lane, provider: Provider, toolchain: Toolchain) -> Program:
     """Plan the shim of a provider in a lane: the adapter, linked to the library as the system installs it."""
     shim = registry.root / "impls" / "shim"
     shop = _workshop(registry, lane, toolchain)
     common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
-    symbol = f"provider_{provider.name.replace('-', '_')}"
-    flags = (*common, "-fvisibility=hidden", f'-DPROVIDER_NAME="{provider.name}"', f"-DPROVIDER_SESSION={symbol}")
-    units = [*_shim_units(shop, shim, lane, common), *_mode_units(shop, registry, lane)]
+    symbol = provider_symbol(provider)
+    flags = (*common, "-fvisibility=hidden", *provider_defines(provider))
+    units = [*_shim_units(shop, shim, lane, common, library=True), *_mode_units(shop, registry, lane)]
     include = [shim, provider.folder.parent, provider.folder]
     # C++ shares inline functions with the library, and what is static in them, by name: those must not become local.
     keep = "" if provider.has_cxx else symbol
     units.append(shop.unit(symbol, sources=provider.sources, include=include, flags=flags, keep=keep))
     text = tables_text((), registry.modes, [symbol])
     units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
-    link = (_LINK_FLAGS, tuple(f"-l{library}" for library in provider.libraries))
+    link = ((*_LINK_FLAGS, "-Wl,-z,now"), tuple(f"-l{library}" for library in provider.libraries))
     return shop.program("shim", units=units, subject=provider.folder, contains=[provider.name], link=link)
 
 

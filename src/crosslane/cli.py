@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -20,13 +20,17 @@ from crosslane.alarms import alarms_command
 from crosslane.bench import bench_command
 from crosslane.data import data_root
 from crosslane.errors import BadInput, CrosslaneError, HarnessFault
+from crosslane.fetched import find_sysroots
 from crosslane.findings.cli import findings_command, findings_option
 from crosslane.importers.cli import corpora_command
+from crosslane.instances import read_providers, with_builds
 from crosslane.lanes import lanes_for_host
-from crosslane.model import Registry
+from crosslane.model import LibraryBuild, Registry
 from crosslane.plan import BEYOND_4_GIB, DEFAULT_SEED, LARGE_LEN, Counts, Selection
 from crosslane.planted.cli import selftest_command
 from crosslane.registry import cells, load_registry
+from crosslane.sysroots.cli import providers_command
+from crosslane.triage.cli import bisect_command, triage_command
 
 __all__ = ["main"]
 
@@ -71,8 +75,18 @@ def _vectors_option(function: F) -> F:
     )(function)
 
 
-def _registry(impls: tuple[Path, ...]) -> Registry:
-    return load_registry(data_root(), impls)
+def _provider_option(function: F) -> F:
+    return click.option(
+        "--provider",
+        "providers",
+        multiple=True,
+        metavar="NAME[=PROVIDER:FOLDER[:INCLUDE]],...",
+        help="Only the cells of these libraries; with a folder, of a build of your own under that name.",
+    )(function)
+
+
+def _registry(impls: tuple[Path, ...], builds: Sequence[LibraryBuild] = ()) -> Registry:
+    return with_builds(load_registry(data_root(), impls, sysroots=find_sysroots()), builds)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -181,6 +195,7 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
 @click.option("--seed", default=DEFAULT_SEED, show_default=True, help="Any sentence; it decides every case.")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: one a core).")
 @_vectors_option
+@_provider_option
 @_without_option
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results there.")
 @findings_option
@@ -189,8 +204,8 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
 @click.option(
     "--prove/--no-prove",
     default=None,
-    help="Run the planted faults of the cells too, each must be caught (default: unless cell, lane, count or share is "
-    "given).",
+    help="Run the planted faults of the cells too, each must be caught (default: unless cell, lane, provider, count or "
+    "share is given).",
 )
 @_impls_option
 @_sandbox_option
@@ -202,6 +217,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
     seed: str,
     jobs: int | None,
     vectors: str,
+    providers: tuple[str, ...],
     without: tuple[str, ...],
     json_file: Path | None,
     large: bool,
@@ -218,18 +234,19 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
         raise BadInput(f"{json_file}: the folder does not exist: create it or name another file with --json")
     if count is not None and share is not None:
         raise BadInput("--count and --share both say how many comparisons a cell gets: give one of them")
-    counts = Counts().shared(share or 1) if count is None else Counts(count, count, count, count)
+    counts = Counts().shared(share or 1) if count is None else Counts.each(count)
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
+    names, builds = read_providers(providers)
     job = Job(
-        registry=_registry(impls),
-        selection=Selection(patterns, lanes, without),
+        registry=_registry(impls, builds),
+        selection=Selection(patterns, lanes, without, names),
         seed=seed,
         counts=counts,
         imported=vectors == "all",
         require_sandbox=require_sandbox,
         num_workers=jobs,
         findings=None if no_findings else folder,
-        prove=prove if prove is not None else not (patterns or lanes or share or count is not None),
+        prove=prove if prove is not None else not (patterns or lanes or names or share or count is not None),
         large_len=BEYOND_4_GIB if large else LARGE_LEN,
     )
     sys.exit(run_job(job, console, json_file, tuple(str(folder) for folder in impls)))
@@ -245,9 +262,12 @@ def harness(impls: tuple[Path, ...]) -> None:
 
 
 cli.add_command(alarms_command)
+cli.add_command(bisect_command)
+cli.add_command(triage_command)
 cli.add_command(bench_command)
 cli.add_command(corpora_command)
 cli.add_command(findings_command)
+cli.add_command(providers_command)
 cli.add_command(selftest_command)
 bench_command.add_command(harness, "harness")
 

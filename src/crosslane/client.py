@@ -114,8 +114,8 @@ class Opening:
 class Shim:
     """One living shim process, opened for one implementation and mode. Use as a context manager."""
 
-    def __init__(self, command: Sequence[str], opening: Opening) -> None:
-        """Start ``command`` (launcher, runner and program) and open it.
+    def __init__(self, command: Sequence[str], opening: Opening, environment: Sequence[tuple[str, str]] = ()) -> None:
+        """Start ``command`` (launcher, runner and program), with variables of the environment, and open it.
 
         Raises ShimDied, SubjectEnded where the implementation's getter crashes or hangs, or HarnessFault.
         """
@@ -133,6 +133,7 @@ class Shim:
                 stderr=stderr,
                 bufsize=0,
                 pass_fds=() if opening.inline else fds,
+                env={**os.environ, **dict(environment)},
                 process_group=0,  # Ctrl-C is for the engine, which ends its shims: it must not look like their crash
             )
         except OSError as error:

@@ -9,31 +9,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-import numpy as np
-
 from crosslane import wire
 from crosslane.bulk import run_bulk
 from crosslane.client import SharedMemory
 from crosslane.compare import compare
-from crosslane.coverage import coverage, merged
+from crosslane.coverage import Coverage, coverage
 from crosslane.desk import Desk, Notify, confirm_departure, open_desk, result_of
 from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor
 from crosslane.known import Published, judge_in_python, read_vectors, run_chains, run_vectors, vector_notes
 from crosslane.large import run_large
+from crosslane.leaks import note_leak
 from crosslane.manifest import CaseId
 from crosslane.plan import AlgorithmPlan
-from crosslane.promises import kept
+from crosslane.promises import promised
 from crosslane.records import AlgorithmResult
 from crosslane.refcheck import Sample, take_samples
 from crosslane.seal import finished_batch
-from crosslane.trials import TrialBatch, run_threads, trial_batch
+from crosslane.trials import NUM_CASES, TrialBatch, run_threads, trial_batch
 from crosslane.wire import Batch, Results, Watch
 
 __all__ = ["Notify", "conduct", "conduct_seeds"]
 
 _COVERAGE_BATCHES = 4
 """The coverage of the first batches stands for all: it is counted to see that nothing is missing."""
+_TRIAL_AMONG = 64
+"""Cases among whose first ones the trial of two threads mostly finds its own."""
 _GROUP = 12
 """Cells of few comparisons whose processes live side by side: an emulator takes 10 MiB and more."""
 
@@ -56,13 +57,19 @@ class _Run:
     trial: TrialBatch | None = None
     first: Batch | None = None
     notes: list[str] = field(default_factory=list)
-    seen: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
+    seen: dict[tuple[int, int], Coverage] = field(default_factory=dict)
 
     def take_desks(self, group: Sequence[int], opened: Sequence[Desk]) -> list[Desk]:
         """Go on from what was learned of a group of cells before any seed mattered."""
         for index in group:
             self.desks[index] = opened[index].for_seed(self.plan.cells[index], self.plan.quorum)
         return [self.desks[index] for index in group]
+
+    def num_cases(self, number: int) -> int:
+        """Cases of a batch that are needed for the cell with the most comparisons."""
+        manifest = self.plan.manifest
+        left = max(cell.comparisons for cell in self.plan.cells) - number * manifest.messages_per_batch
+        return -(-left // manifest.messages_per_session)
 
     def fail(self, opened: Sequence[Desk], fault: HarnessFault) -> None:
         """The oracle failed: nothing that ran can be said to agree."""
@@ -82,14 +89,25 @@ class _Bench:
     notify: Notify
 
     def batch(self, run: _Run, number: int) -> Batch:
-        """A batch of a run, ready to be executed."""
+        """A batch of a run, ready to be executed, as far as any cell of it runs."""
         if number == 0 and run.first is not None:
             return run.first
-        batch = finished_batch(
-            run.plan.manifest, number, partial(self._ask, self.oracle), partial(self._ask, self.blocks)
-        )
-        run.trial = run.trial or trial_batch(batch, number)
+        count = run.num_cases(number)
+        if run.trial is not None:
+            return self._finished(run, number, count)
+        batch = self._finished(run, number, max(count, _TRIAL_AMONG))
+        run.trial = trial_batch(batch, number)
+        if len(run.trial.indexes) < NUM_CASES:
+            batch = self._finished(run, number, None)  # the trial's cases stand farther behind
+            run.trial = trial_batch(batch, number)
         return batch
+
+    def _finished(self, run: _Run, number: int, count: int | None) -> Batch:
+        return finished_batch(run.plan.manifest, number, partial(self._ask, self.oracle), self.ask_blocks, count)
+
+    def ask_blocks(self, batch: Batch) -> Results:
+        """Run a batch of ecb on the oracle's block function."""
+        return self._ask(self.blocks, batch)
 
     def _ask(self, executor: Executor, batch: Batch) -> Results:
         wire.encode_batch_into(batch, self.memory.view)
@@ -100,21 +118,21 @@ class _Bench:
 def conduct_seeds(plans: Sequence[AlgorithmPlan], notify: Notify = lambda _: None) -> list[AlgorithmResult]:
     """What ``conduct`` makes of each of some plans that differ in nothing but the seed, in the same processes.
 
-    What no seed decides, opening and vectors, is done once and stands in every result.
+    What no seed decides, opening and vectors, is done once and stands in every result; so are trials, with the first.
     """
     begun = time.monotonic()
     cpu_before = _cpu_s()
     memory = SharedMemory("crosslane-batch", CAPACITY, sealed=True)
     oracle, blocks = (Executor(station, memory, watch=Watch(0)) for station in (plans[0].oracle, plans[0].blocks))
     opened = [Desk(cell, Executor(cell.station, memory), plans[0].quorum) for cell in plans[0].cells]
+    bench = _Bench(oracle, blocks, memory, notify)
     runs = [_Run(plan) for plan in plans]
     notes: list[str] = []
     try:
         published = read_vectors(plans[0], oracle, memory)
         for group in _groups(plans):
-            _run_group(group, opened, runs, published, _Bench(oracle, blocks, memory, notify))
-        for run in runs:
-            judge_in_python(run.plan, _in_order(run), run.samples)
+            _run_group(group, opened, runs, published, bench)
+        judge_in_python([(run.plan, _in_order(run), run.samples) for run in runs], bench.ask_blocks)
         notes += vector_notes(plans[0], published, _in_order(runs[0]))
     except HarnessFault as fault:
         notes.append(f"the oracle failed: {fault}")
@@ -158,10 +176,7 @@ def _run_group(
         desk.note_paths()
     for run in runs:
         _run_seed(run, run.take_desks(group, opened), bench, sampling=len(run.desks) == len(opened))
-    for run in runs:
-        if run.trial is not None:
-            desks_of_run = [run.desks[index] for index in group]
-            run.notes += run_threads(desks_of_run, run.trial, run.plan.manifest.digest, bench.memory)
+    _run_trials(group, runs, bench)
     for desk in desks:
         desk.executor.hang_up()
     for desk in desks:
@@ -169,14 +184,30 @@ def _run_group(
 
 
 def _run_seed(run: _Run, desks: list[Desk], bench: _Bench, *, sampling: bool) -> None:
-    """What leaves the processes as they were. With ``sampling`` the references are to judge some of the answers."""
+    """The batches of a seed. With ``sampling`` the references are to judge some of the answers."""
     for desk in desks:
         desk.executor.begin_anew(desk.taken)
     _run_batches(run, desks, bench, sampling=sampling)
-    run_large(run.plan, desks, bench.oracle)
-    run_bulk(run.plan.manifest, desks)
     for desk in desks:
         desk.note_paths()
+
+
+def _run_trials(group: Sequence[int], runs: Sequence[_Run], bench: _Bench) -> None:
+    """What cells are asked beside their cases, with the first seed alone: it stands in the results of all.
+
+    Two threads are the last, since a process serves for nothing else after them.
+    """
+    alive = [[run.desks[index] for run in runs if run.desks[index].alive] for index in group]
+    asked = [desks[0].for_trials() for desks in alive if desks]
+    plan, trial = runs[0].plan, runs[0].trial
+    run_large(plan, asked, bench.oracle)
+    run_bulk(plan.manifest, asked)
+    notes = run_threads(asked, trial, plan.manifest.digest, bench.memory) if trial is not None else []
+    for desk, desks in zip(asked, filter(None, alive), strict=True):
+        for other in desks:
+            other.take_trials(desk)
+    for run in runs:
+        run.notes += notes
 
 
 def _result(run: _Run, notes: tuple[str, ...], took_s: float, cpu_s: float) -> AlgorithmResult:
@@ -231,12 +262,14 @@ def _run_batches(run: _Run, desks: list[Desk], bench: _Bench, *, sampling: bool)
 
 def _note_coverage(run: _Run, number: int, batch: Batch, started: list[tuple[Desk, int]]) -> None:
     """Count what a batch exercises, once for all cells that run as much of it, until nothing is left at none."""
+    manifest = run.plan.manifest
     for desk, wanted in started:
-        if not desk.covered or not all(desk.covered.values()):
+        covered = desk.coverage.numbers()
+        if not covered or not all(covered.values()):
             if (number, wanted) not in run.seen:
-                manifest = run.plan.manifest
-                run.seen[number, wanted] = kept(manifest, coverage(manifest, _prefix(batch, wanted)))
-            desk.covered = merged(desk.covered, run.seen[number, wanted])
+                found = coverage(manifest, _prefix(batch, wanted))
+                run.seen[number, wanted] = found.only(partial(promised, manifest))
+            desk.coverage = desk.coverage.with_more(run.seen[number, wanted])
 
 
 def _prefix(batch: Batch, count: int) -> Batch:
@@ -253,7 +286,7 @@ def _finish(plan: AlgorithmPlan, desk: Desk, batch: Batch, reference: Results, n
         desk.fail(fault)
         return
     if len(batch) < len(results.cases):
-        reference, results = _cut(batch, reference, results)
+        reference, results = _cut(batch, reference), _cut(batch, results)
 
     def name(case: int) -> str:
         return str(CaseId(plan.manifest.digest, number, case))
@@ -265,16 +298,12 @@ def _finish(plan: AlgorithmPlan, desk: Desk, batch: Batch, reference: Results, n
     notify(found.comparisons)
     for departure in found.departures:
         confirm_departure(desk, batch, departure, plan.oracle, name)
+    note_leak(desk)
 
 
-def _cut(batch: Batch, reference: Results, results: Results) -> tuple[Results, Results]:
-    """Both results, cut to the operations and outputs of a batch's first cases."""
+def _cut(batch: Batch, results: Results) -> Results:
+    """Results of a generated batch, cut to the operations and outputs of its first cases, which ``batch`` has."""
     last = batch.cases[-1]
     num_ops = int(last["first_op"]) + int(last["num_ops"])
-    later = np.flatnonzero(np.isin(batch.ops["kind"][num_ops:], (wire.OpKind.UPDATE, wire.OpKind.TAG)))
-    out_len = int(batch.ops["out_off"][num_ops + int(later[0])]) if len(later) else batch.out_len
-    cut = [
-        Results(item.header, item.cases[: len(batch)], item.statuses[:num_ops], item.out[:out_len])
-        for item in (reference, results)
-    ]
-    return cut[0], cut[1]
+    out_len = int(batch.ops["out_off"][num_ops]) if num_ops < len(batch.ops) else batch.out_len
+    return Results(results.header, results.cases[: len(batch)], results.statuses[:num_ops], results.out[:out_len])

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from crosslane.manifest import Manifest
 from crosslane.steer import BOUNDARY_BITS, LARGEST, length_grid
 from crosslane.wire import Batch, Edge, Flag, Mark, OpKind
 
-__all__ = ["coverage", "merged"]
+__all__ = ["Coverage", "coverage"]
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 NUM_ALIGNS = 64
 _DISTINCT = "distinct_"
+_EACH = "each_"
 _TAMPERED = {
     "tag": Mark.TAG, "aad": Mark.AAD, "iv": Mark.IV, "data": Mark.DATA, "aad_len": Mark.AAD_LEN,
     "data_len": Mark.DATA_LEN, "tag_len": Mark.TAG_LEN,
@@ -30,20 +32,56 @@ _BUFFERS = {
 }  # fmt: skip
 
 
-def merged(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    """The coverage of two batches of one manifest: counts are added, of distinct values the larger number is taken."""
+@dataclass(frozen=True)
+class Coverage:
+    """What batches of one manifest cover: counts, values that occur, and how often each value of a grid does.
+
+    ``values`` are sorted, ``times`` have an entry for each value of a grid that does not change.
+    """
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    values: Mapping[str, Ints] = field(default_factory=dict)
+    times: Mapping[str, Ints] = field(default_factory=dict)
+
+    def numbers(self) -> dict[str, int]:
+        """One number for each name: of ``values`` how many there are, of ``times`` the least."""
+        return {
+            **self.counts,
+            **{name: len(values) for name, values in self.values.items()},
+            **{name: int(times.min()) for name, times in self.times.items()},
+        }
+
+    def only(self, wanted: Callable[[str], bool]) -> Coverage:
+        """The names that are wanted alone."""
+        return Coverage(
+            {name: count for name, count in self.counts.items() if wanted(name)},
+            {name: values for name, values in self.values.items() if wanted(name)},
+            {name: times for name, times in self.times.items() if wanted(name)},
+        )
+
+    def with_more(self, other: Coverage) -> Coverage:
+        """That of the batches of both."""
+        return Coverage(
+            {name: self.counts.get(name, 0) + other.counts.get(name, 0) for name in {**self.counts, **other.counts}},
+            _together(self.values, other.values, np.union1d),
+            _together(self.times, other.times, np.add),
+        )
+
+
+def _together(
+    one: Mapping[str, Ints], other: Mapping[str, Ints], both: Callable[[Ints, Ints], Ints]
+) -> dict[str, Ints]:
     return {
-        key: max(one.get(key, 0), other.get(key, 0))
-        if key.startswith(_DISTINCT)
-        else one.get(key, 0) + other.get(key, 0)
-        for key in one.keys() | other.keys()
+        **one,
+        **{name: both(one[name], value) if name in one else value for name, value in other.items()},
     }
 
 
-def coverage(manifest: Manifest, batch: Batch) -> dict[str, int]:
+def coverage(manifest: Manifest, batch: Batch) -> Coverage:
     """Count a finished batch of a manifest (its first cases where it was cut); keys are absent where the mode has none.
 
-    Messages, unless said otherwise. Those whose name begins with ``distinct_`` say how many values occur.
+    Messages, unless said otherwise. Those whose name begins with ``distinct_`` say how many values occur, those that
+    begin with ``each_`` how often the rarest value of a grid does, whole batches alone counted.
 
     - ``messages``, ``decrypting``; ``sessions`` counts cases
     - ``distinct_lengths``; ``each_length``, in a whole batch: how often the rarest length of the grid comes; ``tail_0``
@@ -68,13 +106,19 @@ def coverage(manifest: Manifest, batch: Batch) -> dict[str, int]:
     - ``data_len_refused``: a length that the mode does not take; ``announced_wrong``: other lengths than announced
     """
     facts = _Facts(manifest, batch)
-    found: dict[str, int] = {}
-    for part in (_lengths, _counters, _courses, _places, _keys, _headers, _refused):
-        found.update((name, int(count)) for name, count in part(facts))
-    return found
+    found = [
+        item for part in (_lengths, _counters, _courses, _places, _keys, _headers, _refused) for item in part(facts)
+    ]
+    arrays = {name: value for name, value in found if name.startswith((_DISTINCT, _EACH))}
+    return Coverage(
+        {name: int(value) for name, value in found if name not in arrays},
+        {name: value for name, value in arrays.items() if name.startswith(_DISTINCT)},
+        {name: value for name, value in arrays.items() if name.startswith(_EACH)},
+    )
 
 
 Counts = Iterator[tuple[str, Any]]
+"""Names with a number each; ``distinct_`` with the values that occur, ``each_`` with the times of each of a grid."""
 
 
 class _Facts:
@@ -142,9 +186,9 @@ def _lengths(facts: _Facts) -> Counts:
     yield "sessions", len(facts.batch)
     yield "decrypting", facts.decrypting.sum()
     by_length = np.bincount(length, minlength=int(length_grid(facts.manifest).max()) + 1)
-    yield "distinct_lengths", np.count_nonzero(by_length)
+    yield "distinct_lengths", np.flatnonzero(by_length)
     if facts.whole:
-        yield "each_length", by_length[length_grid(facts.manifest)].min()
+        yield "each_length", by_length[length_grid(facts.manifest)]
     for tail, count in enumerate(np.bincount(length % bs, minlength=bs).tolist()):
         yield f"tail_{tail}", count
     yield "empty", (length == 0).sum()
@@ -210,9 +254,9 @@ def _places(facts: _Facts) -> Counts:
             continue
         edges, aligns = facts.ops[f"{side}_edge"][at], facts.ops[f"{side}_align"][at]
         by_align = np.bincount(aligns[edges == Edge.MIDDLE], minlength=NUM_ALIGNS)
-        yield f"distinct_align_{name}", np.count_nonzero(by_align)
+        yield f"distinct_align_{name}", np.flatnonzero(by_align)
         if facts.whole:
-            yield f"each_align_{name}", by_align.min()
+            yield f"each_align_{name}", by_align
         yield f"guard_end_{name}", (edges == Edge.END).sum()
         yield f"guard_start_{name}", (edges == Edge.START).sum()
     yield "guard_end_ctx", (facts.batch.cases["ctx_edge"] == Edge.END).sum()

@@ -108,17 +108,23 @@ def _watched_text(departure: Departure, where: str, arch: str) -> str:
     if departure.symptom is Symptom.INPUT:
         return f"{where} changes byte {departure.offset} of {buffer}, which is only read"
     if departure.symptom is Symptom.CONTEXT:
-        return f"byte {departure.offset} of {buffer} changed outside an accepted setkey"
+        freed = departure.registers == _FREED
+        buffer, when = ("memory", "that the library had freed") if freed else (buffer, "outside an accepted setkey")
+        return f"byte {departure.offset} of {buffer} changed {when}"
     if departure.symptom is Symptom.ABI:
         return f"{where} does not keep {register_names(departure.registers, arch)}"
     return f"{where} departs: {departure.verdict.name.lower()}, {departure.symptom.name.lower()}"
 
 
+_FREED, _IN_FREED = 1, 1 << 63
+"""What ``registers`` says of a library's memory (``impls/shim/shim.h``)."""
 _X86_GENERAL = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")
 
 
 def _left_in(departure: Departure, arch: str) -> str:
     """Where a secret was left: bits 0 to 31 of ``registers`` are vector registers, those from 32 on general ones."""
+    if departure.registers == _IN_FREED:
+        return f"in memory that it frees, {departure.offset} bytes from its start"
     if not departure.registers:
         return f"{-departure.offset} bytes below the stack pointer"
     number = departure.registers.bit_length() - 1

@@ -12,15 +12,17 @@ from crosslane import wire
 from crosslane.client import SubjectEnded
 from crosslane.compare import Departure
 from crosslane.confirm import confirm
+from crosslane.coverage import Coverage
 from crosslane.describe import departure_text, signal_name
-from crosslane.errors import HarnessFault
+from crosslane.errors import HarnessFault, NotStarted
 from crosslane.execute import Executor, Station, execute_alone, sanitizer_report
 from crosslane.generate import select_cases
 from crosslane.manifest import MESSAGES_PER_BATCH
 from crosslane.messages import Hello, Opened
 from crosslane.plan import CellPlan
+from crosslane.provenance import Foreign, identify, in_a_sentence
 from crosslane.quorum import Member, vote
-from crosslane.records import CellResult, Finding, State
+from crosslane.records import CellResult, Finding, Library, State
 from crosslane.wire import Batch, Results, Symptom, Verdict, Watch, class_name
 
 __all__ = ["GETTER", "Desk", "Notify", "confirm_departure", "getter_text", "open_desk", "result_of", "start_desk"]
@@ -56,11 +58,12 @@ class Desk:
     num_bulk: int = 0
     hangs: bool = False
     judged_by: dict[str, int] = field(default_factory=dict)
-    covered: dict[str, int] = field(default_factory=dict)
+    coverage: Coverage = field(default_factory=Coverage)
     not_run: int = 0
     findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
     confirmed: dict[tuple[object, ...], int] = field(default_factory=dict)
     taken: tuple[int, ...] = (0,) * wire.NUM_CLASSES
+    library: Library | None = None
 
     @property
     def alive(self) -> bool:
@@ -74,10 +77,21 @@ class Desk:
             plan=plan,
             quorum=quorum,
             judged_by=dict(self.judged_by),
-            covered=dict(self.covered),
             findings=dict(self.findings),
             confirmed=dict(self.confirmed),
         )
+
+    def for_trials(self) -> Desk:
+        """A desk of the same process on which trials alone are noted, for ``take_trials``."""
+        return replace(self, num_departed=0, findings={}, confirmed={})
+
+    def take_trials(self, asked: Desk) -> None:
+        """Note what the trials showed that were noted on a desk ``for_trials``."""
+        self.num_large, self.num_bulk, self.num_threaded = asked.num_large, asked.num_bulk, asked.num_threaded
+        self.num_departed += asked.num_departed
+        self.findings |= asked.findings
+        if asked.state == "void":
+            self.state, self.reason = asked.state, asked.reason
 
     def note_paths(self) -> None:
         """Keep the code paths that were taken: the processes may go on for another seed."""
@@ -91,8 +105,19 @@ class Desk:
 
 def open_desk(desk: Desk, block_len: int) -> None:
     """Start the subject and note what it says of itself; void where it is not what the cipher's metadata says."""
+    if desk.plan.problem:
+        desk.state, desk.reason = "unusable", desk.plan.problem
+        return
     try:
         shim = desk.executor.open()
+        desk.library = identify(desk.plan.instance, shim.hello) if desk.plan.instance else None
+    except (Foreign, NotStarted) as fault:
+        if desk.plan.instance is None:
+            desk.fail(fault)
+            return
+        desk.fail(fault)
+        desk.state, desk.reason = "unusable", in_a_sentence(desk.plan.instance, fault)
+        return
     except SubjectEnded as ended:
         verdict, text = getter_text(ended)
         desk.state, desk.num_departed = "ran", 1
@@ -205,6 +230,13 @@ def _count(desk: Desk, key: tuple[object, ...]) -> None:
             return
 
 
+def _is_optional(plan: CellPlan) -> bool:
+    """Whether not every build of the cell's library has the algorithm."""
+    algorithm = plan.cell.algorithm
+    domain = plan.instance.provider.domain(algorithm.mode, algorithm.cipher) if plan.instance else None
+    return domain is not None and domain.optional
+
+
 def result_of(desk: Desk) -> CellResult:
     """All that was learned, as plain data."""
     hello, opened = desk.hello, desk.opened
@@ -225,7 +257,7 @@ def result_of(desk: Desk) -> CellResult:
         state=desk.state,
         reason=desk.reason,
         comparisons=desk.comparisons,
-        wanted=0 if desk.state == "declined" else desk.plan.comparisons,
+        wanted=0 if desk.state in ("declined", "unusable") else desk.plan.comparisons,
         skipped=desk.not_run,
         num_vectors=desk.num_vectors,
         num_departed=desk.num_departed,
@@ -243,7 +275,9 @@ def result_of(desk: Desk) -> CellResult:
         unwatched=tuple(sorted(watchers - hello.watchers | blind)) if hello else (),
         cpu_s=desk.executor.cpu_ns / 1e9,
         provider=desk.plan.provider,
-        covered=desk.covered,
+        optional=_is_optional(desk.plan),
+        covered=desk.coverage.numbers(),
         full=desk.plan.full and desk.plan.comparisons >= MESSAGES_PER_BATCH,
         build_lane=desk.plan.build_lane,
+        library=desk.library,
     )

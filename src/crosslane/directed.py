@@ -234,6 +234,7 @@ def within(manifest: Manifest, known: Known) -> bool:
         and (not known.tag or len(known.tag) in manifest.tag_lens)
         and length >= max(manifest.min_len, 0 if manifest.empty else 1)
         and (not manifest.max_len or length <= manifest.max_len)
+        and (not manifest.max_aad_len or len(known.aad) <= manifest.max_aad_len)
         and (manifest.equal_keys or not equal)
         and (manifest.split != "none" or not known.repeats)
     )

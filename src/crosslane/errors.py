@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BadInput", "CrosslaneError", "HarnessFault", "MissingTool"]
+__all__ = ["BadInput", "CrosslaneError", "HarnessFault", "MissingTool", "NotStarted"]
 
 
 class CrosslaneError(Exception):
@@ -31,3 +31,7 @@ class HarnessFault(CrosslaneError):
     """The suite's own machinery failed (a shim that answers garbage, a full disk): results are void."""
 
     exit_status = 3
+
+
+class NotStarted(HarnessFault):
+    """A shim ended before it said anything: where it is linked to a library, that may be the library's doing."""

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from crosslane import wire
 from crosslane.client import Opening, SharedMemory, Shim, ShimDied, SubjectEnded, ended_without_a_word
-from crosslane.errors import HarnessFault
+from crosslane.errors import HarnessFault, NotStarted
+from crosslane.memory import private_bytes
 from crosslane.messages import BulkRequest, Compared, Digests, Done, LargeRequest, Reason, RunFlag, Threaded
 from crosslane.wire import Batch, Results, Verdict, Watch
 
@@ -39,6 +40,7 @@ class Station:
     """How to start a subject: ``command`` is launcher, runner and program; ``hide`` masks CPU features.
 
     ``inline`` sends batches on the stream even where the shim could share memory, as for a board or a virtual machine.
+    ``environment`` are variables that the process gets beside the engine's own.
     """
 
     command: tuple[str, ...]
@@ -47,6 +49,7 @@ class Station:
     cipher: str
     hide: int = 0
     inline: bool = False
+    environment: tuple[tuple[str, str], ...] = ()
 
     @property
     def blocks(self) -> Station:
@@ -81,6 +84,9 @@ class Executor:
         self.taken = [0] * wire.NUM_CLASSES
         self.report = ""
         """What a sanitizer said of the last case that departed."""
+        self.growth = 0
+        """Bytes by which the memory of one process of its own grew at most since its first batch."""
+        self._first_private = -1
 
     def open(self) -> Shim:
         """The living shim, started if there is none.
@@ -93,10 +99,10 @@ class Executor:
                 self._batch_memory, self._results_memory, inline=self.station.inline,
             )  # fmt: skip
             try:
-                self._shim = Shim(self.station.command, opening)
+                self._shim = Shim(self.station.command, opening, self.station.environment)
             except ShimDied as died:
-                raise HarnessFault(f"the shim of {self.station.symbol} does not start: {died}") from died
-            self._shim_cpu_ns = 0
+                raise NotStarted(f"the shim of {self.station.symbol} does not start: {died}") from died
+            self._shim_cpu_ns, self._first_private = 0, -1
         return self._shim
 
     def begin_anew(self, taken: Sequence[int]) -> None:
@@ -173,6 +179,7 @@ class Executor:
         self.taken = [old | new for old, new in zip(self.taken, done.taken, strict=True)]
         self.cpu_ns += done.cpu_ns - self._shim_cpu_ns
         self._shim_cpu_ns = done.cpu_ns
+        self._note_memory(self._shim.pid)
         if done.reason == Reason.DEPARTURE:
             shim = self._shim
             self.close()
@@ -181,6 +188,11 @@ class Executor:
         if done.cpu_ns > CPU_BUDGET_NS:
             self.close()
         return True
+
+    def _note_memory(self, pid: int) -> None:
+        private = private_bytes(pid)
+        self._first_private = private if self._first_private < 0 else self._first_private
+        self.growth = max(self.growth, private - self._first_private)
 
     def _take_inline(self, done: Done) -> None:
         """Put what came on the stream where shared memory would have it; cases that ran before keep their results."""

@@ -169,6 +169,8 @@ class _Writer:
             return np.zeros(count, np.int64), np.zeros(count, np.int64)
         words = self.draws.words(count)
         lens = steer.steer_aad_lens(words)
+        if self.manifest.max_aad_len:
+            lens = np.minimum(lens, self.manifest.max_aad_len)
         cut = take_bits(words, 60, 1) * (self.manifest.split != "none")
         return np.where(lens > 0, 1 + cut, take_bits(words, 61, 1) * self.manifest.empty), lens
 

@@ -11,6 +11,7 @@ from typing import Final
 __all__ = [
     "ALL_ARCHES",
     "ARCHES",
+    "BIG_ENDIAN_ARCHES",
     "FEATURES",
     "FLOORS",
     "NARROW_ARCHES",
@@ -56,6 +57,8 @@ ARCHES: Final = ("x86_64", "aarch64")
 PORTABLE_ARCHES: Final = tuple(_PORTABLE_BASELINES)
 """Architectures on which portable code alone runs, for their byte order and word size."""
 ALL_ARCHES: Final = (*ARCHES, *PORTABLE_ARCHES)
+BIG_ENDIAN_ARCHES: Final = ("s390x", "ppc64")
+"""Architectures that store the most significant byte first."""
 NARROW_ARCHES: Final = ("i386", "armhf")
 """Architectures with 32-bit addresses."""
 FEATURES: Final = MappingProxyType({"any": (), "x86_64": tuple(_X86_FLAGS), "aarch64": tuple(_ARM_EXTENSIONS)})

@@ -18,6 +18,7 @@ from crosslane.errors import HarnessFault
 from crosslane.findings.keep import KeptRun
 from crosslane.findings.run import Findings, status_with, with_faults
 from crosslane.isa import host_arch
+from crosslane.libraries import library_rows
 from crosslane.model import Registry
 from crosslane.plan import LARGE_LEN, Counts, RunPlan, Selection, make_plans, selected_cells
 from crosslane.planted.prove import prove
@@ -72,6 +73,8 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
         large_len=job.large_len,
         progress=lambda text: console.print(f"building: {text}", style="dim", markup=False, highlight=False),
     )
+    for problem in dict.fromkeys(cell.problem for plan in plans.algorithms for cell in plan.cells if cell.problem):
+        console.print(f"unusable: {problem}", markup=False, highlight=False, soft_wrap=True)
     spots = _spots(job, plans, console) if job.prove else []  # built, and their cases seen, before minutes are spent
     campaign.keep_manifests(plans.algorithms)
     begun = time.monotonic()
@@ -97,7 +100,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
     result = assemble(job, plans, notes, judged, time.monotonic() - begun, memory.peak)
     if job.prove:
         proofs = tuple(prove(spots, checks, job.registry.root))
-        result = replace(result, proofs=proofs, unproven=unplaced(job.registry, load_plants(job.registry)))
+        result = replace(result, proofs=proofs, unproven=_unproven(job))
     print_report(result, console, impls=impls)
     if json_file is not None:
         write_json(result, json_file)
@@ -111,7 +114,7 @@ def _spots(job: Job, plans: RunPlan, console: Console) -> list[Spot]:
     check_cases(job.registry, plants)
     spots = spots_of(
         job.registry,
-        plants,
+        [plant for plant in plants if not plant.large],
         seed=job.seed,
         lanes=plans.lanes,
         cells=frozenset(str(cell.cell) for plan in plans.algorithms for cell in plan.cells),
@@ -121,6 +124,13 @@ def _spots(job: Job, plans: RunPlan, console: Console) -> list[Spot]:
     if not spots:
         console.print("no planted fault lies in these cells: nothing is proven", markup=False)
     return spots
+
+
+def _unproven(job: Job) -> tuple[str, ...]:
+    """What no lane of the host shows, and what takes a message of more than 4 GiB, which a search is asked for."""
+    plants = load_plants(job.registry)
+    large = tuple(f"{plant.name} (selftest --large)" for plant in plants if plant.large)
+    return (*unplaced(job.registry, [plant for plant in plants if not plant.large]), *large)
 
 
 def _keep(
@@ -163,6 +173,7 @@ def assemble(
         took_s=took_s,
         cpu_s=sum(algorithm.cpu_s for algorithm in algorithms),
         peak_pss=peak_pss,
+        libraries=library_rows(job.registry, plans, algorithms),
     )
 
 

@@ -15,13 +15,14 @@ from crosslane.compare import compare
 from crosslane.desk import Desk, Notify, confirm_departure, start_desk
 from crosslane.directed import DirectedBatch, Known, select_directed, spread, vector_batch, within
 from crosslane.errors import HarnessFault
-from crosslane.execute import CAPACITY, Executor
+from crosslane.execute import Executor
 from crosslane.manifest import CaseId, Manifest
 from crosslane.oracles import load_oracles
 from crosslane.plan import AlgorithmPlan
 from crosslane.records import Finding
 from crosslane.refcheck import OracleVerdict, Sample, judge_by_oracle, judge_samples, load_reference
-from crosslane.wire import Batch, Results, Status, Watch
+from crosslane.solve import Ask
+from crosslane.wire import Results, Status
 
 __all__ = [
     "MOST_ELSEWHERE",
@@ -162,32 +163,32 @@ def _judge_vectors(desk: Desk, directed: DirectedBatch, results: Results) -> Non
         confirm_departure(desk, directed.batch, departure, (one.batch, one.expected), directed.names.__getitem__)
 
 
-def judge_in_python(plan: AlgorithmPlan, desks: list[Desk], samples: list[Sample]) -> None:
-    """Hold generic's sampled answers against the Python reference; the native cell of generic answers for them."""
-    owners = [desk for desk in desks if desk.plan.station == plan.oracle and desk.alive]
-    if not owners or not samples:
+def judge_in_python(asked: Sequence[tuple[AlgorithmPlan, Sequence[Desk], Sequence[Sample]]], blocks: Ask) -> None:
+    """Hold generic's sampled answers, with every seed, against the Python reference and libraries in Python.
+
+    The native cell of generic answers for them. ``blocks`` runs ECB batches on the oracle.
+    """
+    judged = [(plan, owner, samples) for plan, desks, samples in asked if samples for owner in _owners(plan, desks)]
+    if not judged:
         return
-    memory = SharedMemory("crosslane-blocks", CAPACITY, sealed=True)
-    executor = Executor(plan.blocks, memory, watch=Watch(0))
+    plan = judged[0][0]
+    every = [sample for *_, samples in judged for sample in samples]
+    wrong = judge_samples(load_reference(plan.reference), every, plan.manifest.block_len, blocks)
+    oracles = load_oracles(plan.root, plan.without)
+    for plan, owner, samples in judged:
+        mine = {id(sample) for sample in samples}
+        verdicts = [
+            OracleVerdict("the Python reference", samples, tuple(item for item in wrong if id(item[0]) in mine)),
+            *(judge_by_oracle(oracle, plan.algorithm, samples) for oracle in oracles),
+        ]
+        owner.num_sampled = len(samples)
+        owner.judged_by |= {verdict.name: len(verdict.judged) for verdict in verdicts[1:] if verdict.judged}
+        for verdict in verdicts:
+            _keep(plan, owner, verdict, verdicts)
 
-    def execute(batch: Batch) -> Results:
-        wire.encode_batch_into(batch, memory.view)
-        executor.start(batch, len(batch))
-        return executor.finish()
 
-    try:
-        wrong = judge_samples(load_reference(plan.reference), samples, plan.manifest.block_len, execute)
-    finally:
-        executor.release()
-        memory.close()
-    owners[0].num_sampled = len(samples)
-    verdicts = [OracleVerdict("the Python reference", samples, tuple(wrong))]
-    verdicts += [judge_by_oracle(oracle, plan.algorithm, samples) for oracle in load_oracles(plan.root, plan.without)]
-    for verdict in verdicts[1:]:
-        if verdict.judged:
-            owners[0].judged_by[verdict.name] = len(verdict.judged)
-    for verdict in verdicts:
-        _keep(plan, owners[0], verdict, verdicts)
+def _owners(plan: AlgorithmPlan, desks: Sequence[Desk]) -> list[Desk]:
+    return [desk for desk in desks if desk.plan.station == plan.oracle and desk.alive][:1]
 
 
 def _keep(plan: AlgorithmPlan, desk: Desk, verdict: OracleVerdict, verdicts: Sequence[OracleVerdict]) -> None:

@@ -63,10 +63,13 @@ def read_large(text: str) -> LargeId:
 
 
 def _ids(manifest: Manifest, data_len: int) -> Iterator[LargeId]:
-    """The trials of an algorithm. Authenticated decryption would need the tag of 4 GiB that nobody has encrypted."""
+    """The trials of an algorithm, none where it is not done in place.
+
+    Authenticated decryption would need the tag of 4 GiB that nobody has encrypted.
+    """
     if manifest.partial == "refused":
         data_len -= data_len % manifest.block_len
-    if manifest.max_len and data_len > manifest.max_len:
+    if not manifest.in_place or (manifest.max_len and data_len > manifest.max_len):
         return
     for direction in manifest.directions:
         if direction == "encrypt" or not manifest.tag_lens:
@@ -74,8 +77,8 @@ def _ids(manifest: Manifest, data_len: int) -> Iterator[LargeId]:
 
 
 def run_large(plan: AlgorithmPlan, desks: Sequence[Desk], oracle: Executor) -> None:
-    """Run the algorithm's trials where a long message does not take too long: natively and where the grids are full."""
-    asked = [desk for desk in desks if desk.alive and plan.large_len and (desk.plan.native or desk.plan.full)]
+    """Run the algorithm's trials in the cells whose plan has them."""
+    asked = [desk for desk in desks if desk.alive and plan.large_len and desk.plan.large]
     for trial in _ids(plan.manifest, plan.large_len) if asked else ():
         request = trial.request(plan.manifest)
         try:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosslane.data import read_files, shown
-from crosslane.errors import BadInput
 from crosslane.metadata import ADAPTER_SUFFIXES, CODE_SUFFIXES, SOURCE_SUFFIXES
 from crosslane.model import Cipher, Implementation, Mode, Provider, Registry
-from crosslane.plants import FAULTS_FILE, check_cases, load_plants
+from crosslane.plants import FAULTS_FILE, case_problems, scan_plants
 from crosslane.registry import scan_registry
 
 __all__ = ["Problem", "lint"]
@@ -292,10 +291,10 @@ def _check_provider(provider: Provider) -> Iterator[Problem]:
 
 
 def _check_plants(registry: Registry) -> Iterator[Problem]:
-    """Planted faults fit the sources as they are."""
-    try:
-        check_cases(registry, load_plants(registry))
-    except BadInput as error:
+    """Planted faults fit the sources as they are, and each has its case."""
+    scan = scan_plants(registry)
+    broken = {name for name, _ in scan.broken}
+    for error in (*(error for _, error in scan.broken), *case_problems(registry, scan.plants, broken)):
         yield Problem(path=registry.root, message=str(error))
 
 

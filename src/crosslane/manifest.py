@@ -15,6 +15,7 @@ from crosslane.model import Cipher, Domain, Implementation, Mode
 
 __all__ = [
     "GENERATOR_VERSION",
+    "LIBRARY_STEERING",
     "MESSAGES_PER_BATCH",
     "POLICY_BITS",
     "REFUSALS",
@@ -40,8 +41,14 @@ STEERING = (
     "counters", "splits", "lengths", "counters", "splits", "lengths", "refusals", "counters",
 )  # fmt: skip
 
-_LEAST = {"block_len": 1, "ways": 1, "num_keys": 1, "sessions_per_batch": 1, "messages_per_session": 1}
+# Those of a library, of which more is asked than short messages.
+LIBRARY_STEERING = ("lengths", "counters", "long", *STEERING[3:])
+
+_LEAST = {"block_len": 1, "ways": 1, "num_keys": 1, "sessions_per_batch": 1, "messages_per_session": 1,
+          "max_aad_len": 1}  # fmt: skip
 _LARGEST_NUMBER = 1 << 20
+_LARGEST = {"max_len": 1 << 40}
+_SAID_IF_BOUND = {"max_aad_len"}
 _ALLOWED = {
     "split": ("byte", "block", "none"),
     "partial": ("refused", "anywhere", "stealing"),
@@ -51,7 +58,7 @@ _ALLOWED = {
     "policies": ("degenerate", "weak_subkey"),
     "always_policies": ("degenerate", "weak_subkey"),
     "refusals": ("key", "iv", "tag", "data", "overlap", "announced", "missing"),
-    "steering": tuple(sorted(set(STEERING))),
+    "steering": tuple(sorted({*STEERING, *LIBRARY_STEERING})),
 }
 _NEVER_EMPTY = ("key_lens", "directions", "steering")
 
@@ -73,7 +80,8 @@ class Manifest:
 
     ``fixed_len`` is 0, or the length in bytes of every message: benchmarks measure with it. ``weak_keys`` and
     ``ignored_bits`` are the cipher's (``model.Cipher``). The fields behind them bound generation to the domain of a
-    provider (``model.Domain`` explains them); ``max_len`` 0 is no bound.
+    provider (``model.Domain`` explains them); ``max_len`` and ``max_aad_len`` 0 are no bounds. The latter stands in
+    the text only where there is a bound.
     """
 
     generator: int
@@ -109,10 +117,12 @@ class Manifest:
     equal_keys: bool = True
     always_policies: tuple[str, ...] = ()
     refusals: tuple[str, ...] = REFUSALS
+    max_aad_len: int = 0
 
     def to_json(self) -> str:
         """Canonical text: sorted keys, no spaces."""
-        return json.dumps(vars(self), sort_keys=True, separators=(",", ":"))
+        said = {name: value for name, value in vars(self).items() if value or name not in _SAID_IF_BOUND}
+        return json.dumps(said, sort_keys=True, separators=(",", ":"))
 
     @property
     def digest(self) -> str:
@@ -201,12 +211,14 @@ def manifest_within(manifest: Manifest, domain: Domain) -> Manifest:
         tag_lens=domain.tag_lens,
         min_len=domain.min_len,
         max_len=domain.max_len,
+        max_aad_len=domain.max_aad_len,
         empty=domain.empty,
         in_place=domain.in_place,
         clone=domain.clone,
         reinit=domain.reinit,
         equal_keys=domain.equal_keys,
         refusals=domain.refusals,
+        steering=LIBRARY_STEERING,
     )
 
 
@@ -223,9 +235,11 @@ def parse_manifest(text: str, where: str) -> Manifest:
             "use the revision of crosslane that wrote it"
         )
     names = Manifest.__dataclass_fields__
-    if not isinstance(fields, dict) or set(fields) != set(names):
+    if not isinstance(fields, dict) or set(fields) | _SAID_IF_BOUND != set(names):
         raise BadInput(f"{where}: a manifest has exactly the fields {', '.join(names)}: run `crosslane check` again")
-    values: dict[str, Any] = {name: _field(where, name, str(spec.type), fields[name]) for name, spec in names.items()}
+    values: dict[str, Any] = {
+        name: _field(where, name, str(spec.type), fields[name]) for name, spec in names.items() if name in fields
+    }
     return Manifest(**values)
 
 
@@ -239,11 +253,9 @@ def _field(where: str, name: str, kind: str, value: object) -> object:
     allowed = _ALLOWED.get(name)
     if allowed is not None and not set(items) <= set(allowed):
         raise BadInput(f"{where}: {name} = {value!r}, allowed are {', '.join(allowed)}: run `crosslane check` again")
-    least = _LEAST.get(name, 0)
-    if not all(least <= item <= _LARGEST_NUMBER for item in items if type(item) is int):
-        raise BadInput(
-            f"{where}: {name} = {value!r}, allowed are {least} to {_LARGEST_NUMBER}: run `crosslane check` again"
-        )
+    least, most = _LEAST.get(name, 0), _LARGEST.get(name, _LARGEST_NUMBER)
+    if not all(least <= item <= most for item in items if type(item) is int):
+        raise BadInput(f"{where}: {name} = {value!r}, allowed are {least} to {most}: run `crosslane check` again")
     if name in _NEVER_EMPTY and not items:
         raise BadInput(f"{where}: {name} is empty, which no manifest is: run `crosslane check` again")
     return tuple(items) if many else value

@@ -118,7 +118,10 @@ _PATH_NAME_LEN = 32
 
 @dataclass(frozen=True)
 class Hello:
-    """What a shim says of itself. ``max_message_len`` in bytes; ``libraries`` are providers' names and versions."""
+    """What a shim says of itself. ``max_message_len`` in bytes; ``libraries`` are providers' names and versions.
+
+    ``loaded`` are the files of the shared libraries in the process, as its loader names them.
+    """
 
     protocol: int
     arch: str
@@ -132,6 +135,7 @@ class Hello:
     watchers: frozenset[str]
     implementations: tuple[str, ...]
     libraries: tuple[str, ...]
+    loaded: tuple[str, ...]
     modes: tuple[str, ...]
 
 
@@ -317,7 +321,7 @@ def encode_bulk(request: BulkRequest) -> bytes:
 _HELLO_TYPES: Mapping[str, type] = {
     "protocol": int, "arch": str, "byte_order": str, "word_bits": int, "page_len": int, "transports": list,
     "max_message_len": int, "num_slots": int, "features": list, "watchers": list, "implementations": list,
-    "libraries": list, "modes": list,
+    "libraries": list, "loaded": list, "modes": list,
 }  # fmt: skip
 
 
@@ -342,6 +346,7 @@ def decode_hello(payload: bytes) -> Hello:
         watchers=frozenset(fields["watchers"]),
         implementations=tuple(fields["implementations"]),
         libraries=tuple(fields["libraries"]),
+        loaded=tuple(fields["loaded"]),
         modes=tuple(fields["modes"]),
     )
 

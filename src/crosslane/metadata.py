@@ -11,8 +11,8 @@ from typing import Any
 
 from crosslane.data import shown
 from crosslane.errors import BadInput
-from crosslane.isa import FEATURES
-from crosslane.model import Cipher, Domain, Implementation, Mode, Provider
+from crosslane.isa import ALL_ARCHES, FEATURES
+from crosslane.model import Backend, Cipher, Domain, Implementation, Mode, Provider
 from crosslane.names import DRIVER_PATTERN, WORD_PATTERN
 from crosslane.tomlread import Field, read_fields, read_toml
 
@@ -37,6 +37,7 @@ _DIRECTIONS = ("encrypt", "decrypt")
 _POLICIES = ("degenerate", "weak_subkey")
 _SOURCE_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.(c|S|h)"
 _ADAPTER_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.(c|cc|S|h)"
+_VARIABLE_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*=[!-~]*"
 _NOT_CONTENT = ("__pycache__",)
 _TEXT = Field(kind="str", pattern=r"\S[^\n]*")
 
@@ -94,8 +95,23 @@ _PROVIDER_FIELDS = {
     "name": Field(kind="str", pattern=DRIVER_PATTERN),
     "title": _TEXT,
     **_RELEASE_FIELDS,
-    "headers": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?\.h"),
+    "headers": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*\.h"),
     "sources": Field(kind="str", many=True, min_num=1, pattern=_ADAPTER_PATTERN),
+    "contexts": Field(kind="str", allowed=("heap", "own"), optional=True),
+    "wipes": Field(kind="bool", optional=True),
+    "environment": Field(kind="str", many=True, min_num=1, pattern=_VARIABLE_PATTERN, optional=True),
+    "modules_variable": Field(kind="str", pattern="[A-Z][A-Z0-9_]*", optional=True),
+    "modules_folders": Field(kind="str", many=True, min_num=1, pattern="[A-Za-z0-9_-]+", optional=True),
+    "ship": Field(kind="bool", optional=True),
+}
+
+# A table [backend.NAME]: a switch of the library's.
+_BACKEND_FIELDS = {
+    "arch": Field(kind="str", allowed=ALL_ARCHES),
+    "what": _TEXT,
+    "environment": Field(kind="str", many=True, min_num=1, pattern=_VARIABLE_PATTERN, optional=True),
+    "cpu": Field(kind="str", pattern=r"[A-Za-z0-9_.,=+-]+", optional=True),
+    "gate": Field(kind="bool", optional=True),
 }
 
 # A table [cipher.NAME]: how much of a cipher the library takes.
@@ -103,6 +119,7 @@ _PROVIDER_CIPHER_FIELDS = {
     "key_lens": Field(kind="int", many=True, min_num=1, least=0, optional=True),
     "refuses_keys": Field(kind="bool", optional=True),
     "policies": Field(kind="str", many=True, allowed=_POLICIES, optional=True),
+    "optional": Field(kind="bool", optional=True),
 }
 
 # A table [[algorithm]]; what is optional is as the mode has it.
@@ -120,11 +137,13 @@ _DOMAIN_FIELDS = {
     "split": Field(kind="str", allowed=("byte", "block", "none"), optional=True),
     "min_len": Field(kind="int", least=0, optional=True),
     "max_len": Field(kind="int", least=1, optional=True),
+    "max_aad_len": Field(kind="int", least=1, optional=True),
     "empty": Field(kind="bool", optional=True),
     "equal_keys": Field(kind="bool", optional=True),
     "always_policies": Field(kind="str", many=True, allowed=_POLICIES, optional=True),
     "reinit": Field(kind="bool", optional=True),
     "in_place": Field(kind="bool", optional=True),
+    "optional": Field(kind="bool", optional=True),
 }
 
 
@@ -225,11 +244,14 @@ def read_provider(folder: Path, *, ciphers: Sequence[Cipher], modes: Sequence[Mo
     content = read_toml(path)
     cipher_tables, algorithms = content.pop("cipher", {}), content.pop("algorithm", [])
     releases = _read_releases(path, content.pop("release", []))
+    backends = _read_backends(path, content.pop("backend", {}))
     values = read_fields(path, content, _PROVIDER_FIELDS)
     if values["name"] != folder.name:
         raise BadInput(
             f"{shown(path)}: name is {values['name']!r}; allowed is its folder's name, {folder.name!r}; rename one"
         )
+    if ("modules_variable" in values) is not ("modules_folders" in values):
+        raise BadInput(f"{shown(path)}: modules_variable and modules_folders go together; add the other one")
     if not isinstance(cipher_tables, dict) or not isinstance(algorithms, list) or not algorithms:
         raise BadInput(
             f"{shown(path)}: the domain is missing; add a table [[algorithm]] for each mode that the library has, and "
@@ -248,7 +270,7 @@ def read_provider(folder: Path, *, ciphers: Sequence[Cipher], modes: Sequence[Mo
         require_file(folder / name, f"{shown(path)} lists it; add the file or remove the entry") for name in names
     )
     ordered = tuple(sorted(domains, key=lambda domain: (domain.mode, domain.cipher)))
-    provider = Provider(folder=folder, sources=sources, domains=ordered, **values)
+    provider = Provider(folder=folder, sources=sources, domains=ordered, backends=backends, **values)
     return replace(provider, others=tuple(replace(provider, **{"includes": (), **release}) for release in releases))
 
 
@@ -257,6 +279,22 @@ def _read_releases(path: Path, tables: Any) -> list[dict[str, Any]]:
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise BadInput(f"{shown(path)}: release holds {tables!r}; write each as a table [[release]]")
     return [read_fields(path, table, _RELEASE_FIELDS, where="[[release]]") for table in tables]
+
+
+def _read_backends(path: Path, tables: Any) -> tuple[Backend, ...]:
+    """The tables [backend.NAME], by name."""
+    if not isinstance(tables, dict):
+        raise BadInput(f"{shown(path)}: backend holds {tables!r}; write each as a table [backend.NAME]")
+    found = []
+    for name, table in sorted(tables.items()):
+        where = f"[backend.{name}]"
+        if not re.fullmatch(WORD_PATTERN, name) or not isinstance(table, dict):
+            raise BadInput(f"{shown(path)}: {where}: is no backend; allowed are tables whose names are of a-z 0-9 _")
+        values = read_fields(path, table, _BACKEND_FIELDS, where=where)
+        if not values.get("environment") and not values.get("cpu"):
+            raise BadInput(f"{shown(path)}: {where}: has no switch; give it an environment, a cpu, or both")
+        found.append(Backend(name=name, **values))
+    return tuple(found)
 
 
 def _read_cipher_limits(path: Path, tables: dict[str, Any], ciphers: Sequence[Cipher]) -> dict[str, dict[str, Any]]:
@@ -315,11 +353,13 @@ def _domain(place: str, mode: Mode, cipher: Cipher, values: dict[str, Any], limi
         "split": mode.split,
         "min_len": mode.min_len_blocks * cipher.block_len,
         "max_len": 0,
+        "max_aad_len": 0,
         "empty": mode.min_len_blocks == 0,
         "equal_keys": True,
         "always_policies": (),
         "reinit": True,
         "in_place": True,
+        "optional": limit.get("optional", False),
         "releases_plaintext": False,
     }
     _check_domain(place, mode, values, ours)

@@ -9,15 +9,20 @@ from typing import Literal
 
 __all__ = [
     "Algorithm",
+    "Backend",
     "Cell",
     "Cipher",
     "Domain",
     "Implementation",
+    "Instance",
     "Isa",
     "Lane",
+    "LibraryBuild",
     "Mode",
+    "Package",
     "Provider",
     "Registry",
+    "Sysroot",
 ]
 
 Isa = Literal["any", "x86_64", "aarch64"]
@@ -118,12 +123,13 @@ class Domain:
 
     Lengths in bytes. ``key_lens`` are of one cipher key, ``iv_lens`` and ``tag_lens`` what is taken of the mode's.
     ``split`` is where a message may be cut into updates, ``min_len`` the least length of a message, ``max_len`` the
-    greatest (0: none); ``empty`` whether a message may have no data. ``equal_keys``: whether a mode with two keys takes
-    them equal. ``policies`` can be asked for, ``always_policies`` are in force whether asked for or not. ``refusals``
-    are the kinds of illegal lengths that the library refuses itself, where and as the contract says: ``key`` ``iv``
-    ``tag`` ``data``; the others lie outside the domain. ``observes_iv``: the running iv can be read.
+    greatest (0: none), ``max_aad_len`` that of its associated data; ``empty`` whether a message may have no data.
+    ``equal_keys``: whether a mode with two keys takes them equal. ``policies`` can be asked for, ``always_policies``
+    are in force whether asked for or not. ``refusals`` are the kinds of illegal lengths that the library refuses
+    itself, where and as the contract says: ``key`` ``iv`` ``tag`` ``data``; the others lie outside the domain.
+    ``observes_iv``: the running iv can be read.
     ``releases_plaintext``: plaintext comes out before the tag is compared. ``clone``: a context can be copied within a
-    message.
+    message. ``optional``: not every build of the library has the algorithm, so that one without it may decline.
     """
 
     mode: str
@@ -135,6 +141,7 @@ class Domain:
     split: Literal["byte", "block", "none"]
     min_len: int
     max_len: int
+    max_aad_len: int
     empty: bool
     equal_keys: bool
     policies: tuple[str, ...]
@@ -145,6 +152,24 @@ class Domain:
     clone: bool
     reinit: bool
     in_place: bool
+    optional: bool
+
+
+@dataclass(frozen=True)
+class Backend:
+    """One of a library's internal code paths, and the switch that leads there (a table ``[backend.NAME]``).
+
+    It belongs to an architecture. ``environment`` are the variables (``NAME=VALUE``) that its processes have; ``cpu``
+    is the emulator's CPU model whose lanes it lives in, empty for those in which the library lives anyhow. ``gate``:
+    whether ``check`` runs it unasked.
+    """
+
+    name: str
+    arch: str
+    what: str
+    environment: tuple[str, ...] = ()
+    cpu: str = ""
+    gate: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,7 +179,12 @@ class Provider:
     ``packages`` are Debian's, ``headers`` public ones (``openssl/evp.h``), ``libraries`` names for the linker
     (``crypto``), ``includes`` folders of headers below the compiler's own (``botan-2``). ``others`` are the same
     library as other releases name it, taken where the first is not installed. ``domains`` has one entry for each
-    algorithm, sorted by mode and cipher.
+    algorithm, sorted by mode and cipher. ``contexts``: whether those
+    of the library come from the C library's allocator (``heap``), where they can be watched, or are its ``own`` affair.
+    ``wipes``: its documentation says that a context that is freed holds no key. ``environment`` are the variables
+    (``NAME=VALUE``) that its processes have. A library that loads modules of its own is told by the variable
+    ``modules_variable`` in which of ``modules_folders``, below its folder, they are.
+    ``ship``: whether what is built of the adapter may be distributed under this project's licence.
     """
 
     name: str
@@ -165,6 +195,13 @@ class Provider:
     sources: tuple[Path, ...]
     domains: tuple[Domain, ...]
     folder: Path
+    contexts: Literal["heap", "own"] = "heap"
+    wipes: bool = False
+    environment: tuple[str, ...] = ()
+    backends: tuple[Backend, ...] = ()
+    modules_variable: str = ""
+    modules_folders: tuple[str, ...] = ()
+    ship: bool = True
     includes: tuple[str, ...] = ()
     others: tuple[Provider, ...] = ()
 
@@ -173,9 +210,61 @@ class Provider:
         """Whether the adapter is written in C++, for a library that has no other interface."""
         return any(source.suffix == ".cc" for source in self.sources)
 
+    @property
+    def releases(self) -> tuple[Provider, ...]:
+        """The library under each of its names, in the order in which they are looked for."""
+        return (self, *self.others)
+
     def domain(self, mode: str, cipher: str) -> Domain | None:
         """The domain of an algorithm; ``None`` where the library does not have it."""
         return next((item for item in self.domains if (item.mode, item.cipher) == (mode, cipher)), None)
+
+
+@dataclass(frozen=True)
+class Package:
+    """A Debian package as it was fetched: ``sha256`` of its file, in hexadecimal digits.
+
+    ``libraries`` are the names of the shared libraries in it (``libgcrypt.so.20.4.1``).
+    """
+
+    name: str
+    version: str
+    sha256: str
+    libraries: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sysroot:
+    """Debian packages of one release and architecture, unpacked by ``crosslane providers fetch``.
+
+    ``root`` is the folder that stands for ``/``, ``providers`` are those whose packages were asked for, ``digest`` is
+    that of all packages with their versions.
+    """
+
+    suite: str
+    arch: str
+    root: Path
+    providers: tuple[str, ...]
+    packages: tuple[Package, ...]
+    digest: str
+
+    @property
+    def lane(self) -> str:
+        """The name of the lane in which its libraries run."""
+        return f"{self.arch}_{self.suite.replace('-', '_')}"
+
+
+@dataclass(frozen=True)
+class LibraryBuild:
+    """Somebody's own build of a provider's library (``--provider NAME=PROVIDER:FOLDER[:INCLUDE]``).
+
+    ``folder`` holds the shared libraries, ``include`` the headers; without it they are the system's.
+    """
+
+    name: str
+    provider: str
+    folder: Path
+    include: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -189,7 +278,8 @@ class Lane:
     sources of each subject, and the modes, are optimised across files at link time. ``protector``: the code under test
     has stack protectors. ``floor`` is the instruction set that portable code may use (``x86-64-v3``; empty: the
     architecture's first). ``abi`` is the calling convention of assembly: the
-    ``system``'s, or ``win64`` for the Windows x64 one.
+    ``system``'s, or ``win64`` for the Windows x64 one. ``suite`` is the release of Debian whose libraries run there,
+    out of a sysroot; no implementation has cells in such a lane.
     """
 
     name: str
@@ -208,12 +298,13 @@ class Lane:
     protector: bool = False
     floor: str = ""
     abi: Literal["system", "win64"] = "system"
+    suite: str = ""
 
     def takes(self, item: Implementation) -> bool:
         """Whether the lane has cells for an implementation: of its architecture, and where it is about a calling
         convention, with assembly that can keep it.
         """
-        return item.isa in ("any", self.arch) and (self.abi == "system" or item.has_assembly)
+        return not self.suite and item.isa in ("any", self.arch) and (self.abi == "system" or item.has_assembly)
 
     @property
     def sanitized(self) -> bool:
@@ -229,6 +320,31 @@ class Lane:
     def usual(self) -> bool:
         """Whether it is built as most users build: gcc -O2 and nothing more."""
         return self.build == (self.arch, "gcc", "-O2", "none", False, False, "", "system")
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One library to be judged: a provider, where its library comes from, and where it runs.
+
+    ``name`` stands in cells where a driver does. The library is that of ``sysroot`` or of ``build``; where both are
+    None, the system's. ``backend`` is a code path that the library is made to take, or empty.
+    """
+
+    provider: Provider
+    name: str
+    lane: Lane
+    sysroot: Sysroot | None = None
+    build: LibraryBuild | None = None
+    backend: str = ""
+
+    @property
+    def of_system(self) -> bool:
+        """Whether it is the library that the system has installed."""
+        return self.sysroot is None and self.build is None
+
+    def cell(self, mode: str, cipher: str) -> Cell:
+        """Its cell for an algorithm."""
+        return Cell(Algorithm(mode, cipher), self.name, self.lane.name, self.backend)
 
 
 @dataclass(frozen=True, order=True)
@@ -260,7 +376,8 @@ class Cell:
 class Registry:
     """All that was discovered under ``impls/`` and in ``ci/lanes.toml``, sorted by name.
 
-    ``root`` is the folder that holds ``impls`` and ``ci`` (see ``data.data_root``).
+    ``root`` is the folder that holds ``impls`` and ``ci`` (see ``data.data_root``). ``sysroots`` are what was fetched,
+    each with a lane of its own among ``lanes``; ``builds`` what the command line names.
     """
 
     ciphers: tuple[Cipher, ...]
@@ -269,3 +386,5 @@ class Registry:
     lanes: tuple[Lane, ...]
     root: Path = Path()
     providers: tuple[Provider, ...] = ()
+    sysroots: tuple[Sysroot, ...] = ()
+    builds: tuple[LibraryBuild, ...] = ()

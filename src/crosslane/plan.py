@@ -13,11 +13,12 @@ from pathlib import Path
 from crosslane.corpora import VectorFile
 from crosslane.errors import BadInput, HarnessFault, MissingTool
 from crosslane.execute import Station
+from crosslane.instances import instance_of, instances
 from crosslane.isa import host_arch
 from crosslane.lanes import lanes_for_host
 from crosslane.manifest import Manifest, manifest_for, manifest_within
-from crosslane.model import Algorithm, Cell, Domain, Implementation, Lane, Mode, Provider, Registry
-from crosslane.names import match_cell, select_cells
+from crosslane.model import Algorithm, Cell, Domain, Implementation, Instance, Lane, Mode, Registry
+from crosslane.names import match_cell, select_cells, unknown_name
 from crosslane.oracles import load_oracles, oracle_names
 from crosslane.quorum import Member
 from crosslane.registry import cells, cipher_named, implementation_named, mode_named
@@ -47,18 +48,24 @@ BEYOND_4_GIB = (1 << 32) + 4096 + 33
 
 @dataclass(frozen=True)
 class Counts:
-    """Comparisons per cell: where the full grids run natively, where they run under qemu, everywhere else, and of
-    providers.
+    """Comparisons per cell: where the full grids run natively, where they run under qemu, everywhere else; of libraries
+    natively and under qemu.
     """
 
     native: int = 65_536
     emulated: int = 24_576
     other: int = 640
-    provider: int = 16_384
+    provider: int = 24_576
+    provider_emulated: int = 4_096
+
+    @classmethod
+    def each(cls, count: int) -> Counts:
+        """The same for every cell."""
+        return cls(count, count, count, count, count)
 
     def shared(self, share: int) -> Counts:
         """One part in ``share`` of them, at least one comparison each."""
-        return Counts(*(max(1, count // share) for count in (self.native, self.emulated, self.other, self.provider)))
+        return Counts(*(max(1, count // share) for count in vars(self).values()))
 
     def of(self, lane: Lane) -> int:
         """The count of a cell in ``lane``."""
@@ -69,11 +76,15 @@ class Counts:
 
 @dataclass(frozen=True)
 class Selection:
-    """What to run: cell patterns, lane names (all that the gate wants where empty), and providers to leave out."""
+    """What to run: cell patterns, lane names (all that the gate wants where empty), and libraries to leave out.
+
+    ``providers`` are instances' names: where some are given, no other cell is run.
+    """
 
     patterns: tuple[str, ...] = ()
     lanes: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +95,8 @@ class CellPlan:
     ``provider`` says that the subject is a library that this project did not write. ``ways`` and ``declared`` paths are
     what impl.toml says of the subject (0: nothing), which the code must say too; ``wipes`` is a claim of it. ``hides``
     are the CPU's features that it is not told of. ``emulated``: under qemu, which may end by its own fault.
+    ``instance`` is the library, ``problem`` says in a sentence why it cannot be run.
+    ``large``: it gets the algorithm's large message, which takes an emulator long.
     """
 
     cell: Cell
@@ -101,6 +114,9 @@ class CellPlan:
     wipes: bool = False
     hides: tuple[str, ...] = ()
     emulated: bool = False
+    instance: Instance | None = None
+    problem: str = ""
+    large: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,13 +176,27 @@ def _check_without(registry: Registry, selection: Selection) -> None:
             raise BadInput(f"there is no library {name!r} to leave out: names are {', '.join(known)}; correct the name")
 
 
+def _of_providers(registry: Registry, selection: Selection, offered: list[Cell]) -> list[Cell]:
+    """The cells of the providers that are asked for; raises BadInput for one that is none or has none there."""
+    known = {instance.name for instance in instances(registry)}
+    for name in selection.providers:
+        if name not in known:
+            raise unknown_name("provider", name, known, hint="run `crosslane list providers` for all")
+        if not any(cell.driver == name for cell in offered):
+            raise BadInput(
+                f"the provider {name} has no cell in the lanes that are to run: name others with --lane, fetch its "
+                "packages for them with `crosslane providers fetch`, or take it out of --provider or --without"
+            )
+    return [cell for cell in offered if cell.driver in selection.providers] if selection.providers else offered
+
+
 def selected_cells(registry: Registry, selection: Selection) -> tuple[list[Cell], list[Lane]]:
     """The cells that a selection means, and the lanes they lie in; raises BadInput where it means none."""
     lanes = _selected_lanes(registry, selection)
     names = {lane.name for lane in lanes}
     _check_without(registry, selection)
     every = [cell for cell in cells(registry) if cell.driver not in selection.without]
-    offered = [cell for cell in every if cell.lane in names]
+    offered = _of_providers(registry, selection, [cell for cell in every if cell.lane in names])
     if not selection.patterns:
         return offered, lanes
     for pattern in selection.patterns:
@@ -249,18 +279,18 @@ class _Planner:
     def plans(
         self, algorithm: Algorithm, chosen: Sequence[Cell], vectors: tuple[VectorFile, ...]
     ) -> Iterable[AlgorithmPlan]:
-        """Our own and third parties' cells together, each provider's by themselves."""
-        providers = {provider.name: provider for provider in self.registry.providers}
-        own = [cell for cell in chosen if cell.driver not in providers]
+        """Our own and third parties' cells together, those of each provider by themselves, wherever they come from."""
+        found = [(cell, instance_of(self.registry, cell)) for cell in chosen]
+        own = [cell for cell, instance in found if instance is None]
         if own:
             planned = tuple(self._own_cell(cell) for cell in own)
             yield self._plan(str(algorithm), algorithm, planned, vectors, None)
-        for cell in chosen:
-            if cell.driver in providers:
-                provider = providers[cell.driver]
-                name = f"{algorithm} within {provider.name}"
-                domain = provider.domain(algorithm.mode, algorithm.cipher)
-                yield self._plan(name, algorithm, (self._provider_cell(cell, provider),), vectors, domain)
+        judged = [(cell, instance) for cell, instance in found if instance is not None]
+        for provider in dict.fromkeys(instance.provider for _, instance in judged):
+            name = f"{algorithm} within {provider.name}"
+            domain = provider.domain(algorithm.mode, algorithm.cipher)
+            planned = tuple(self._library_cell(*pair) for pair in judged if pair[1].provider == provider)
+            yield self._plan(name, algorithm, planned, vectors, domain)
 
     def _plan(
         self,
@@ -290,24 +320,26 @@ class _Planner:
 
     def _members(self, algorithm: Algorithm, manifest: Manifest) -> Iterable[Member]:
         """The libraries that have the algorithm and are installed; a missing one is said where its cells are run."""
-        for provider in self.registry.providers:
+        for instance in instances(self.registry):
+            provider = instance.provider
             domain = provider.domain(algorithm.mode, algorithm.cipher)
-            if domain is None or provider.name in self.without:
+            if domain is None or provider.name in self.without or not instance.of_system:
                 continue
             try:
-                station = self.stations.of_provider(provider, self.oracle_lane, algorithm.mode, algorithm.cipher)
-            except MissingTool:
+                station = self.stations.of_instance(instance, algorithm.mode, algorithm.cipher)
+            except (BadInput, MissingTool):
                 continue
             yield Member(provider.name, station, manifest_within(manifest, domain))
 
     def _own_cell(self, cell: Cell) -> CellPlan:
         implementation, lane = implementation_named(self.registry, cell.driver), self.lanes[cell.lane]
         mode = mode_named(self.registry, cell.algorithm.mode)
+        native = lane.runner == "native" and lane.usual
         return CellPlan(
             cell=cell,
             needed_features=implementation.features,
             arch=lane.arch,
-            native=lane.runner == "native" and lane.usual,
+            native=native,
             full=lane.full,
             build_lane=not lane.usual,
             paths=asked_paths(implementation, mode),
@@ -317,22 +349,37 @@ class _Planner:
             wipes=implementation.wipes,
             hides=lane.hides,
             emulated=lane.runner == "qemu",
+            large=native or lane.full,
             declared=tuple(name.rpartition(":")[2] for name in implementation.paths),
         )
 
-    def _provider_cell(self, cell: Cell, provider: Provider) -> CellPlan:
+    def _library_cell(self, cell: Cell, instance: Instance) -> CellPlan:
         lane = self.lanes[cell.lane]
+        station, problem = self._library(instance, cell.algorithm)
+        emulated = lane.runner == "qemu"
         return CellPlan(
             cell=cell,
             needed_features=(),
             arch=lane.arch,
-            native=True,
-            full=True,
+            native=lane.runner == "native",
+            large=not emulated,
+            full=not emulated,
             paths=(),
-            station=self.stations.of_provider(provider, lane, cell.algorithm.mode, cell.algorithm.cipher),
-            comparisons=self.counts.provider,
+            station=station,
+            comparisons=self.counts.provider_emulated if emulated else self.counts.provider,
             provider=True,
+            wipes=instance.provider.wipes,
+            emulated=emulated,
+            instance=instance,
+            problem=problem,
         )
+
+    def _library(self, instance: Instance, algorithm: Algorithm) -> tuple[Station, str]:
+        """The station of a library, and why it cannot be run where it cannot: the others go on."""
+        try:
+            return self.stations.of_instance(instance, algorithm.mode, algorithm.cipher), ""
+        except (BadInput, MissingTool) as error:
+            return Station((), instance.provider.name, algorithm.mode, algorithm.cipher), str(error)
 
 
 def manifest_of(registry: Registry, algorithm: Algorithm, seed: str) -> Manifest:

@@ -8,11 +8,12 @@ and ``[[control]]``. An edit must fit its file exactly once: where a source chan
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from crosslane.bug_classes import BUG_CLASSES, UNCLASSIFIED
 from crosslane.data import read_files, shown
 from crosslane.errors import BadInput
 from crosslane.model import Algorithm, Implementation, Lane, Registry
@@ -27,10 +28,13 @@ __all__ = [
     "SYMPTOMS",
     "WHOLE",
     "Plant",
+    "Scan",
     "case_file",
+    "case_problems",
     "check_cases",
     "load_plants",
     "plant_lanes",
+    "scan_plants",
 ]
 
 CHECKS = Path("conformance") / "checks"
@@ -60,8 +64,13 @@ _CONTROL_FIELDS = {
     "also": Field(kind="str", many=True, min_num=1, pattern=f"{DRIVER_PATTERN}(@{WORD_PATTERN})?", optional=True),
     "why": Field(kind="str", pattern=r"\S[^\n]*", optional=True),
     "symptom": Field(kind="str", allowed=(WHOLE,), optional=True),
+    "large": Field(kind="bool", optional=True),
 }
-_FAULT_FIELDS = _CONTROL_FIELDS | {"symptom": Field(kind="str", allowed=SYMPTOMS)}
+_FAULT_FIELDS = _CONTROL_FIELDS | {
+    "symptom": Field(kind="str", allowed=SYMPTOMS),
+    "triage": Field(kind="str", allowed=tuple(name for name in BUG_CLASSES if name != UNCLASSIFIED), optional=True),
+}
+_FIELDS = {"fault": _FAULT_FIELDS, "control": _CONTROL_FIELDS}
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ class Plant:
     ``file`` lies below ``impls``; ``original`` is its content and ``changed`` what is compiled. ``symptom`` is what a
     fault must show; ``cell`` where no case shows it but the judgement of the whole cell does. ``lanes`` narrows where
     it can show at all (empty: everywhere), ``why`` says the reason. ``in_mode`` is whether the mode's portable code is
-    changed, and not the implementation.
+    changed, and not the implementation. ``triage`` is the class of bug that the edit makes, by what it says.
     """
 
     name: str
@@ -88,6 +97,8 @@ class Plant:
     lanes: tuple[str, ...]
     where: Path
     in_mode: bool
+    large: bool = False
+    triage: str = ""
 
     @property
     def symbol(self) -> str:
@@ -95,31 +106,58 @@ class Plant:
         return f"planted_{self.name}"
 
 
+@dataclass(frozen=True)
+class Scan:
+    """All that reading the tables came to: the plants that are right, and of the others the names and what is wrong.
+
+    The name of a table that has none, and of a file that cannot be read, is empty.
+    """
+
+    plants: tuple[Plant, ...]
+    broken: tuple[tuple[str, BadInput], ...]
+
+
 def load_plants(registry: Registry) -> tuple[Plant, ...]:
     """Read every plant, in the order of files and tables; raises BadInput for the first that is wrong."""
+    scan = scan_plants(registry)
+    if scan.broken:
+        raise scan.broken[0][1]
+    return scan.plants
+
+
+def scan_plants(registry: Registry) -> Scan:
+    """Read every plant, in the order of files and tables, and go on behind one that is wrong."""
     known = [check.stem for check in (registry.root / CHECKS).glob("[a-z]*.py")]
     plants: list[Plant] = []
+    broken: list[tuple[str, BadInput]] = []
     for path in sorted((registry.root / CHECKS).glob(f"*{_SUFFIX}")):
         check = path.name.removesuffix(_SUFFIX)
-        if check not in known:
-            raise BadInput(f"{shown(path)}: there is no check {check!r} beside it: rename the file or add the check")
-        plants += _read(registry, path, check=check, known=known)
+        if check in known:
+            plants += _read(registry, path, broken, check=check, known=known)
+        else:
+            text = f"{shown(path)}: there is no check {check!r} beside it: rename the file or add the check"
+            broken.append(("", BadInput(text)))
     for item in registry.implementations:
         path = item.folder / FAULTS_FILE
         if item.origin == "own" and path.exists():
-            plants += _read(registry, path, driver=item.driver, known=known)
+            plants += _read(registry, path, broken, driver=item.driver, known=known)
+    broken += _taken_names(plants, {mode.name for mode in registry.modes})
+    if not broken:  # else a fault that could not be read may be one that a case shows
+        broken += _check_wholes(plants)
+    return Scan(tuple(plants), tuple(broken))
+
+
+def _taken_names(plants: Iterable[Plant], modes: Iterable[str]) -> Iterator[tuple[str, BadInput]]:
     seen: dict[str, Plant] = {}
-    modes = {mode.name for mode in registry.modes}
     for plant in plants:
         other = seen.setdefault(plant.name, plant)
         if other is not plant or plant.name in modes:
             taken = f"the plant in {shown(other.where)}" if other is not plant else "a mode"
-            raise BadInput(f"{shown(plant.where)}: the name {plant.name!r} is that of {taken}: rename it")
-    _check_wholes(plants)
-    return tuple(plants)
+            text = f"{shown(plant.where)}: the name {plant.name!r} is that of {taken}: rename it"
+            yield plant.name, BadInput(text)
 
 
-def _check_wholes(plants: Iterable[Plant]) -> None:
+def _check_wholes(plants: Iterable[Plant]) -> Iterator[tuple[str, BadInput]]:
     """A control of a check whose faults no case shows would not meet that check where no whole cell is judged."""
     shown_by_cases: dict[str, bool] = {}
     for plant in plants:
@@ -127,28 +165,48 @@ def _check_wholes(plants: Iterable[Plant]) -> None:
             shown_by_cases[plant.check] = shown_by_cases.get(plant.check, False) or plant.symptom != WHOLE
     for plant in plants:
         if plant.control and plant.symptom != WHOLE and not shown_by_cases.get(plant.check, True):
-            raise BadInput(
+            text = (
                 f"{shown(plant.where)}: {plant.name}: is a control of {plant.check}, all faults of which are judged by "
                 f'whole cells: add symptom = "{WHOLE}"'
             )
+            yield plant.name, BadInput(text)
 
 
-def _read(registry: Registry, path: Path, *, known: Iterable[str], check: str = "", driver: str = "") -> list[Plant]:
-    table = read_toml(path)
-    for key, value in table.items():
-        if key not in ("fault", "control") or not isinstance(value, list):
-            raise BadInput(f"{shown(path)}: has {key!r}; allowed are tables [[fault]] and [[control]]: correct it")
+def _read(
+    registry: Registry, path: Path, broken: list[tuple[str, BadInput]], *, known: Iterable[str], check: str = "",
+    driver: str = "",
+) -> list[Plant]:  # fmt: skip
+    """The plants of a file; what is wrong with the others is added to ``broken``."""
     made: list[Plant] = []
-    for kind, fields in (("fault", _FAULT_FIELDS), ("control", _CONTROL_FIELDS)):
-        for number, item in enumerate(table.get(kind, ())):
-            if not isinstance(item, dict):
-                raise BadInput(
-                    f"{shown(path)}: has {kind} = [{item!r}, ...]; allowed are tables [[{kind}]]: correct it"
-                )
-            values = read_fields(path, item, fields, where=f"{kind} {item.get('name', number)}")
+    try:
+        tables = _tables(path)
+    except BadInput as error:
+        broken.append(("", error))
+        return made
+    for kind, number, table in tables:
+        try:
+            values = _values(path, kind, number, table)
             plant = _plant(registry, path, values, (check, driver), known=known, control=kind == "control")
             made += [plant, *_also(registry, plant, values.get("also", ()))]
+        except BadInput as error:
+            name = table.get("name") if isinstance(table, dict) else None
+            broken.append((name if isinstance(name, str) else "", error))
     return made
+
+
+def _tables(path: Path) -> list[tuple[str, int, object]]:
+    """Kind, number and content of each table of a file, faults first."""
+    content = read_toml(path)
+    for key, value in content.items():
+        if key not in _FIELDS or not isinstance(value, list):
+            raise BadInput(f"{shown(path)}: has {key!r}; allowed are tables [[fault]] and [[control]]: correct it")
+    return [(kind, number, table) for kind in _FIELDS for number, table in enumerate(content.get(kind, ()))]
+
+
+def _values(path: Path, kind: str, number: int, table: object) -> dict[str, Any]:
+    if not isinstance(table, dict):
+        raise BadInput(f"{shown(path)}: has {kind} = [{table!r}, ...]; allowed are tables [[{kind}]]: correct it")
+    return read_fields(path, table, _FIELDS[kind], where=f"{kind} {table.get('name', number)}")
 
 
 def _also(registry: Registry, plant: Plant, others: Iterable[str]) -> list[Plant]:
@@ -191,6 +249,8 @@ def _plant(
         raise BadInput(f"{place}: {error}") from None
     if item.cipher != algorithm.cipher:
         raise BadInput(f"{place}: algorithm is {algorithm}, but {driver} computes {item.cipher}: correct one of them")
+    if values.get("large", False) and values.get("symptom") != WHOLE:
+        raise BadInput(f'{place}: large is true, and no case is of more than 4 GiB: add symptom = "{WHOLE}"')
     _check_lanes(place, values.get("lanes", ()), item, registry)
     file = registry.root / "impls" / values["file"]
     _check_file(place, file, item, registry, algorithm)
@@ -215,7 +275,9 @@ def _plant(
         changed=original.decode().replace(values["replace"], values["with"]).encode(),
         lanes=values.get("lanes", ()),
         where=path,
+        triage=values.get("triage", ""),
         in_mode=file.parent not in (item.folder, item.folder.parent) and file not in _included(item),
+        large=values.get("large", False),
     )
 
 
@@ -266,24 +328,36 @@ def case_file(root: Path, name: str) -> Path:
 
 def check_cases(registry: Registry, plants: Iterable[Plant]) -> None:
     """Raise BadInput for the first fault whose stored case is missing, or a case whose fault is gone."""
-    plants = list(plants)
-    for plant in plants:
-        path = case_file(registry.root, plant.name)
-        if not plant.control and plant.symptom != WHOLE and not path.is_file():
-            raise BadInput(
-                f"{shown(path)}: the case of the planted fault is missing: write it with `crosslane selftest --fault "
-                f"{plant.name} --store`"
-            )
+    for problem in case_problems(registry, plants):
+        raise problem
+
+
+def case_problems(registry: Registry, plants: Iterable[Plant], broken: Iterable[str] = ()) -> Iterator[BadInput]:
+    """Every fault whose stored case is missing, and every case whose fault is gone.
+
+    ``broken`` are the names of plants that could not be read, of which nothing is said; empty: any may be meant.
+    """
     names = {plant.name for plant in plants if not plant.control and plant.symptom != WHOLE}
+    for name in sorted(names):
+        path = case_file(registry.root, name)
+        if not path.is_file():
+            yield BadInput(
+                f"{shown(path)}: the case of the planted fault is missing: write it with `crosslane selftest --fault "
+                f"{name} --store`"
+            )
     for path in sorted((registry.root / CASES).glob("*.json")):
-        if path.stem not in names:
-            raise BadInput(f"{shown(path)}: there is no planted fault of that name that a case shows: remove the file")
+        if path.stem not in names and not path.stem.startswith(tuple(broken)):
+            yield BadInput(f"{shown(path)}: there is no planted fault of that name that a case shows: remove the file")
 
 
 def plant_lanes(registry: Registry, plant: Plant, lanes: Iterable[Lane]) -> list[Lane]:
-    """The lanes of ``lanes`` in which a plant is tried: those with the full grids, and those that it names."""
+    """The lanes of ``lanes`` in which a plant is tried: those with the full grids, and those that it names; natively
+    alone where it needs 4 GiB.
+    """
     item = implementation_named(registry, plant.driver)
     fitting = [lane for lane in lanes if item.isa in ("any", lane.arch)]
+    if plant.large:
+        fitting = [lane for lane in fitting if lane.runner == "native" and lane.usual]
     if plant.lanes:
         return [lane for lane in fitting if lane.name in plant.lanes]
-    return [lane for lane in fitting if lane.full or lane.name == f"{lane.arch}_qemu_max"]
+    return [lane for lane in fitting if plant.large or lane.full or lane.name == f"{lane.arch}_qemu_max"]

@@ -95,7 +95,7 @@ def _suite(config: pytest.Config) -> _Suite:
                 registry,
                 selection,
                 seed=DEFAULT_SEED if seed is None else seed,
-                counts=Counts() if count is None else Counts(count, count, count, count),
+                counts=Counts() if count is None else Counts.each(count),
                 vectors=all_vectors(registry, imported=config.getoption("--crosslane-vectors") == "all")[0],
             )
             checks = load_checks(registry.root)

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from crosslane.manifest import POLICY_BITS, Manifest
-from crosslane.steer import length_grid
+from crosslane.steer import LEAST_LONG_AAD, length_grid, takes_largest
 
-__all__ = ["kept", "promised"]
+__all__ = ["promised"]
 
 
 def _takes_empty(manifest: Manifest) -> bool:
@@ -50,7 +50,8 @@ def _can_ask(manifest: Manifest, bits: int) -> bool:
 _CONDITIONS: dict[str, Callable[[Manifest], bool]] = {
     "each_length": _walks_lengths,
     "empty": _takes_empty,
-    "large": lambda manifest: not manifest.max_len,
+    "large": takes_largest,
+    "aad_len_long": lambda manifest: not manifest.max_aad_len or manifest.max_aad_len >= LEAST_LONG_AAD,
     "splits_3": _is_cut,
     "splits_empty": lambda manifest: _is_cut(manifest) and _takes_empty(manifest),
     "splits_none": _is_often_empty,
@@ -77,8 +78,3 @@ def promised(manifest: Manifest, name: str) -> bool:
         return _can_ask(manifest, int(name.removeprefix(_POLICY)))
     condition = _CONDITIONS.get(name)
     return condition is None or condition(manifest)
-
-
-def kept(manifest: Manifest, covered: Mapping[str, int]) -> dict[str, int]:
-    """What of a coverage was promised."""
-    return {name: count for name, count in covered.items() if promised(manifest, name)}

@@ -88,13 +88,15 @@ def _messages_within(manifest: Manifest, batch: Batch) -> bool:
     for message in _messages(batch.ops):
         ops = batch.ops[message]
         updates = ops[ops["kind"] == OpKind.UPDATE]
-        pieces, num_aad = updates["in_len"].astype(np.int64), int((ops["kind"] == OpKind.AAD).sum())
+        aad_lens = ops["in_len"][ops["kind"] == OpKind.AAD]
+        pieces, num_aad = updates["in_len"].astype(np.int64), len(aad_lens)
         length = int(pieces.sum())
         least = max(manifest.min_len, manifest.min_len_blocks * manifest.block_len, 0 if manifest.empty else 1)
         fits = (
             int(ops["in_len"][0]) in (manifest.iv_lens or (0,))
             and length >= least
             and (not manifest.max_len or length <= manifest.max_len)
+            and (not manifest.max_aad_len or int(aad_lens.sum()) <= manifest.max_aad_len)
             and (manifest.partial != "refused" or length % manifest.block_len == 0)
             and (manifest.in_place or not bool((updates["flags"] & Flag.IN_PLACE).any()))
             and (manifest.split != "none" or max(len(pieces), num_aad) <= 1)

@@ -7,9 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["AlgorithmResult", "CellResult", "FaultSeen", "Finding", "Judgement", "Proof", "State"]
+__all__ = [
+    "AlgorithmResult",
+    "CellResult",
+    "FaultSeen",
+    "Finding",
+    "Judgement",
+    "Library",
+    "LibraryRow",
+    "Proof",
+    "State",
+]
 
-State = Literal["ran", "declined", "void", "not_run"]
+State = Literal["ran", "declined", "void", "not_run", "unusable"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,42 @@ class Proof:
 
 
 @dataclass(frozen=True)
+class Library:
+    """The library behind a provider's cell, as it was loaded.
+
+    ``version`` is what it says of itself, ``source`` where it comes from: ``system``, ``build``, or the release of the
+    sysroot. ``file`` is the loaded file, ``sha256`` its digest in hexadecimal digits; ``package`` and
+    ``package_version`` are of the Debian package that brought it, empty where none did.
+    """
+
+    provider: str
+    version: str
+    source: str
+    package: str
+    package_version: str
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class LibraryRow:
+    """What a run says of one algorithm of one library, as it was loaded in a lane, on one of its code paths.
+
+    ``place`` is where it was to come from, ``library`` what was loaded, None where nothing was. ``verdict`` is
+    ``agreed``, ``finding``, ``outside domain``, ``not promised``, ``switch not effective``, ``unusable``, ``void`` or
+    ``did not run``.
+    """
+
+    name: str
+    lane: str
+    backend: str
+    place: str
+    library: Library | None
+    algorithm: str
+    verdict: str
+
+
+@dataclass(frozen=True)
 class CellResult:
     """Everything a run learned of one cell.
 
@@ -73,7 +119,9 @@ class CellResult:
     path to the length classes in which it was taken; ``declared_paths`` are those of the cell's mode. ``covered``
     counts the messages of its first batch by what they exercise (``coverage.coverage``). ``full`` is whether it gets
     the full grids, ``build_lane`` whether that is there for its compiler. ``faults`` are its findings once they were
-    shrunk. CPU times are in seconds.
+    shrunk. ``library`` is what a provider's cell was about, ``optional`` whether not every build of it has the
+    algorithm. CPU times are in seconds. A cell is ``unusable`` where the library that it is about cannot be run at all,
+    with the reason.
     """
 
     cell: str
@@ -103,6 +151,8 @@ class CellResult:
     full: bool = False
     build_lane: bool = False
     faults: tuple[FaultSeen, ...] = ()
+    library: Library | None = None
+    optional: bool = False
 
     @property
     def red(self) -> bool:

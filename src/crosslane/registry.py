@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from crosslane.data import shown
 from crosslane.errors import BadInput
+from crosslane.instances import instances, suite_lane
 from crosslane.lanes import lanes_for_host, load_lanes
 from crosslane.metadata import (
     check_third_party,
@@ -20,7 +21,7 @@ from crosslane.metadata import (
     read_provider,
     subfolders,
 )
-from crosslane.model import Algorithm, Cell, Cipher, Implementation, Mode, Provider, Registry
+from crosslane.model import Algorithm, Cell, Cipher, Implementation, Mode, Provider, Registry, Sysroot
 from crosslane.names import unknown_name
 
 __all__ = [
@@ -50,8 +51,12 @@ class _Problems:
             return []
 
 
-def load_registry(root: Path, impls_dirs: Sequence[Path] = (), *, host: str | None = None) -> Registry:
+def load_registry(
+    root: Path, impls_dirs: Sequence[Path] = (), *, host: str | None = None, sysroots: Sequence[Sysroot] = ()
+) -> Registry:
     """Discover all under ``root`` (see ``data.data_root``) and the third-party folders ``impls_dirs``.
+
+    ``sysroots`` are what was fetched of other releases; each has a lane of its own.
 
     A third-party folder holds ``<cipher>/<folder>/impl.toml`` with sources, or ``impl.toml`` itself with a key
     ``cipher``. ``host`` (default: this machine) decides which lanes are full. Raises ``BadInput`` for the first
@@ -59,7 +64,8 @@ def load_registry(root: Path, impls_dirs: Sequence[Path] = (), *, host: str | No
     """
     registry, problems = scan_registry(root, impls_dirs, host=host)
     if not problems:
-        return registry
+        lanes = sorted((*registry.lanes, *(suite_lane(item, host) for item in sysroots)), key=lambda lane: lane.name)
+        return replace(registry, lanes=tuple(lanes), sysroots=tuple(sysroots))
     more = f" (and {len(problems) - 1} more: run `crosslane lint` for all)" if len(problems) > 1 else ""
     raise BadInput(f"{problems[0]}{more}")
 
@@ -190,9 +196,9 @@ def _check_provider_names(
 def cells(registry: Registry, host: str | None = None) -> tuple[Cell, ...]:
     """Return every cell of a host architecture (default: this machine), sorted by id's parts.
 
-    Providers have cells in the native lane of the full grids. All other implementations have one wherever the mode
-    allows the cipher's block and they are portable or made for the lane's architecture. Raises ``BadInput`` where the
-    host has no lane.
+    Instances of providers have cells for what lies in their domain. All other implementations have one wherever the
+    mode allows the cipher's block and they are portable or made for the lane's architecture. Raises ``BadInput`` where
+    the host has no lane.
     """
     lanes = lanes_for_host(registry, host)
     block_lens = {cipher.name: cipher.block_len for cipher in registry.ciphers}
@@ -204,11 +210,9 @@ def cells(registry: Registry, host: str | None = None) -> tuple[Cell, ...]:
         for lane in lanes
         if lane.takes(item)
     ) + tuple(
-        Cell(algorithm=Algorithm(mode=domain.mode, cipher=domain.cipher), driver=provider.name, lane=lane.name)
-        for provider in registry.providers
-        for domain in provider.domains
-        for lane in lanes
-        if lane.runner == "native" and lane.full
+        instance.cell(domain.mode, domain.cipher)
+        for instance in instances(registry, host)
+        for domain in instance.provider.domains
     )
 
 

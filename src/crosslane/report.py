@@ -10,26 +10,18 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from crosslane.libraries import library_lines
 from crosslane.records import CellResult
 from crosslane.results import RunResult
+from crosslane.verdicts import cell_verdict
 
-__all__ = ["cell_verdict", "complaints", "print_report"]
-
-
-def cell_verdict(cell: CellResult) -> str:
-    """One word, or a few, for a cell."""
-    if cell.state in ("void", "not_run"):
-        return "VOID" if cell.state == "void" else "DID NOT RUN"
-    if cell.red:
-        return "FINDING"
-    if cell.state == "declined":
-        return "declined"
-    return "agreed" if cell.comparisons else "not compared"
+__all__ = ["complaints", "print_report"]
 
 
 _STYLES = {
     "VOID": "bold magenta",
     "DID NOT RUN": "bold magenta",
+    "UNUSABLE": "bold magenta",
     "FINDING": "bold red",
     "declined": "dim",
     "not compared": "yellow",
@@ -63,8 +55,8 @@ def _table(result: RunResult) -> Table:
 
 def complaints(cell: CellResult) -> Iterator[str]:
     """Why a cell is not green: each finding with the command that shows it again, and what else failed."""
-    broken = cell.state in ("void", "not_run")
-    if broken:
+    broken = cell.state in ("void", "not_run", "unusable")
+    if broken and cell.state != "unusable":
         yield f"{cell.cell}: {cell_verdict(cell).lower()}: {cell.reason or 'never began'}"
     for finding in cell.findings:
         extra = f"; at least {finding.count} cases depart alike" if finding.count > 1 else ""
@@ -80,6 +72,16 @@ def complaints(cell: CellResult) -> Iterator[str]:
     for judgement in failed:
         if not any(judgement.reason.endswith(text) for text in shown):
             yield f"{cell.cell}: {judgement.check}: {judgement.reason}"
+
+
+def _unusable(result: RunResult) -> Iterator[str]:
+    """Which libraries could not be run at all, each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for cell in result.cells():
+        if cell.state == "unusable":
+            reasons.setdefault(cell.reason, []).append(cell.cell)
+    for reason, cells in reasons.items():
+        yield f"UNUSABLE: {cells[0]}{f' and {len(cells) - 1} more cells' if len(cells) > 1 else ''}: {reason}"
 
 
 def _judged(result: RunResult) -> Iterator[str]:
@@ -118,10 +120,12 @@ def _exceptions(result: RunResult) -> Iterator[str]:
         missing = ", ".join(sorted(set(cell.needed_features) - set(cell.cpu_features)))
         if missing:
             yield f"declined: {cell.cell}: the CPU of this lane has no {missing}"
+        elif cell.optional:
+            yield f"declined: {cell.cell}: the installed library has been built without it"
     reasons: dict[tuple[str, str], int] = {}
     for cell in result.cells():
         for judgement in cell.judgements:
-            if judgement.passed is None and cell.state != "declined":
+            if judgement.passed is None and cell.state not in ("declined", "unusable"):
                 key = (judgement.check, judgement.reason)
                 reasons[key] = reasons.get(key, 0) + 1
     yield from _judged(result)
@@ -153,6 +157,8 @@ def print_report(result: RunResult, console: Console, *, impls: tuple[str, ...] 
         for line in complaints(cell):
             command = again if line.lstrip().startswith("see it again") else ""
             console.print(line + command, highlight=False, markup=False, soft_wrap=True)
+    for line in (*library_lines(result.libraries), *_unusable(result)):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     for line in _exceptions(result):
         console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
     for layer in result.sandbox_missing:
@@ -179,7 +185,7 @@ def _proofs(result: RunResult) -> Iterator[str]:
             f"and {by_cell} by whole cells, {sum(controls)} of {len(controls)} controls stayed green"
         )
     if result.unproven:
-        yield f"not proven on this host, {len(result.unproven)}: {', '.join(result.unproven)}"
+        yield f"not proven in this run, {len(result.unproven)}: {', '.join(result.unproven)}"
 
 
 def _totals(result: RunResult) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from crosslane.errors import BadInput
 from crosslane.execute import Executor, Station, execute_alone, execute_unless_declined
 from crosslane.generate import select_cases
 from crosslane.large import LARGE, LargeId, read_large, see_large
+from crosslane.leaks import MEMORY, see_leak
 from crosslane.manifest import CaseId, Manifest, parse_manifest
 from crosslane.model import Registry
 from crosslane.names import parse_algorithm
@@ -119,18 +121,25 @@ def replay_trial(
     if name.startswith(f"{BULK}-"):
         yield from _replay_bulk(registry, read_bulk(name), selection, results_file, require_sandbox=require_sandbox)
         return
-    if name != GETTER:
+    if name not in (GETTER, MEMORY):
         case_id = read_trial(name)
         manifest = find_manifest(registry, case_id.digest, results_file)
         patterns = patterns or (f"{parse_algorithm(manifest.algorithm)}/*",)
     plans = make_plans(registry, Selection(patterns, selection.lanes), counts=Counts(), require_sandbox=require_sandbox)
     for plan in plans.algorithms:
-        if case_id is None or manifest is None:
+        if name == MEMORY:
+            made = partial(_whole_batch, plan)
+            yield from (_answer(cell, [see_leak(cell, made)]) for cell in plan.cells if cell.provider)
+        elif case_id is None or manifest is None:
             yield from (_answer(cell, [see_getter(cell.station)]) for cell in plan.cells)
         elif str(plan.algorithm) == manifest.algorithm:
             batch = finished_batch(manifest, case_id.batch, _asking(plan.oracle), _asking(plan.blocks))
             trial = trial_batch(batch, case_id.batch)
             yield from (_answer(cell, see_threads(cell.station, trial, cell.arch, NUM_REPLAYS)) for cell in plan.cells)
+
+
+def _whole_batch(plan: AlgorithmPlan, number: int) -> Batch:
+    return finished_batch(plan.manifest, number, _asking(plan.oracle), _asking(plan.blocks))
 
 
 def _replay_large(

@@ -13,18 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from crosslane.errors import HarnessFault
-from crosslane.records import AlgorithmResult, CellResult, Proof
+from crosslane.records import AlgorithmResult, CellResult, LibraryRow, Proof
 
 __all__ = ["RESULT_VERSION", "RunResult", "exit_status", "write_json"]
 
-RESULT_VERSION = 2
+RESULT_VERSION = 3
 
 
 @dataclass(frozen=True)
 class RunResult:
     """All that one run learned. ``took_s`` is wall time, ``cpu_s`` CPU time and ``peak_pss`` the most memory in bytes
-    of the whole process tree. ``proofs`` say whether planted faults were caught, ``unproven`` names those whose lanes
-    this host does not have.
+    of the whole process tree. ``proofs`` say whether planted faults were caught, ``unproven`` names those that
+    no lane of this host shows, or no message of a run. ``libraries`` has a row for each library, algorithm and code
+    path.
     """
 
     version: int
@@ -40,6 +41,7 @@ class RunResult:
     peak_pss: int = 0
     proofs: tuple[Proof, ...] = ()
     unproven: tuple[str, ...] = ()
+    libraries: tuple[LibraryRow, ...] = ()
 
     def cells(self) -> Iterator[CellResult]:
         """Every cell, in the order of the plans."""
@@ -59,10 +61,12 @@ class RunResult:
 
 
 def exit_status(cells: Sequence[CellResult]) -> int:
-    """0 all green, 1 findings, 3 where a cell is void or nothing ran: the suite itself failed."""
+    """0 all green, 1 findings, 2 where a library cannot be used, 3 where a cell is void or none is there."""
     if not cells or any(cell.state in ("void", "not_run") for cell in cells):
         return 3
-    return 1 if any(cell.red for cell in cells) else 0
+    if any(cell.red and cell.state != "unusable" for cell in cells):
+        return 1
+    return 2 if any(cell.state == "unusable" for cell in cells) else 0
 
 
 def write_json(result: RunResult, path: Path) -> None:

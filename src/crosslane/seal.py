@@ -20,15 +20,35 @@ from crosslane.wire import Batch, Flag, OpKind
 __all__ = ["finished_batch", "sealed"]
 
 
-def finished_batch(manifest: Manifest, number: int, encrypt: Ask, blocks: Ask) -> Batch:
-    """Batch ``number`` of a manifest, ready to run.
+def finished_batch(manifest: Manifest, number: int, encrypt: Ask, blocks: Ask, count: int | None = None) -> Batch:
+    """Batch ``number`` of a manifest, ready to run; with ``count`` only so many of its first cases.
 
     ``encrypt`` runs a batch of the manifest's algorithm on the oracle, ``blocks`` one of the same cipher's ECB; each is
     asked only where the mode needs it.
     """
     drawn = draw_batch(manifest, number)
+    if count is not None and count < len(drawn.batch):
+        drawn = _first_cases(drawn, count)
     solve_ivs(manifest, drawn, blocks)
     return tampered(manifest, number, sealed(drawn, encrypt)) if manifest.is_aead else drawn.batch
+
+
+def _first_cases(drawn: Drawn, count: int) -> Drawn:
+    """Fewer cases than a drawn batch has, ``count``: those behind them are not solved, sealed or sent for nothing."""
+    batch = drawn.batch
+    num_ops, num_messages = int(batch.cases["first_op"][count]), int(batch.messages[:count].sum())
+    fewer = replace(
+        batch,
+        cases=batch.cases[:count],
+        ops=batch.ops[:num_ops],
+        out_len=int(batch.ops["out_off"][num_ops]),
+        messages=batch.messages[:count],
+        marks=None if batch.marks is None else batch.marks[:num_messages],
+    )
+    within = drawn.solved < num_ops
+    return replace(
+        drawn, batch=fewer, solved=drawn.solved[within], keyed=drawn.keyed[within], owner=drawn.owner[:num_ops]
+    )
 
 
 def sealed(drawn: Drawn, encrypt: Ask) -> Drawn:

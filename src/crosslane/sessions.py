@@ -17,6 +17,8 @@ __all__ = ["Messages", "draw_messages"]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+_LARGEST_ONE_IN = 4
+"""One batch in so many begins with a message of 1 MiB, where long ones are asked for."""
 _MANY_WAYS = 64
 """Beyond this width the grid of lengths is so long that empty messages would be rare."""
 
@@ -56,9 +58,14 @@ def _draw_lengths(manifest: Manifest, number: int, families: dict[str, Mask], wo
     walked = sizes[_ranks(selected, number) % len(sizes)]
     large = take_bits(words[selected], 40, 6) == 0
     walked = np.where(large, large_sizes[below(words[selected], 0, len(large_sizes))], walked)
-    if number == 0 and len(walked) and not manifest.max_len:
+    if number == 0 and len(walked) and steer.takes_largest(manifest):
         walked[-1] = steer.LARGEST
     length[selected] = walked
+    selected = families["long"]
+    if selected.any():
+        length[selected] = steer.long_lengths(manifest, words[selected])
+        if number % _LARGEST_ONE_IN == 0 and not manifest.max_len:
+            length[np.argmax(selected)] = steer.LARGEST
     return length
 
 
@@ -118,7 +125,7 @@ def _steered_messages(manifest: Manifest, number: int, draws: Draws) -> Messages
     turn = np.array([names.index(name) for name in manifest.steering])
     family = np.repeat(turn[(number * sessions + np.arange(sessions)) % len(turn)], per_session)
     families = {name: family == names.index(name) if name in names else np.zeros(count, bool)
-                for name in ("lengths", "sizes", "splits", "counters", "refusals")}  # fmt: skip
+                for name in ("lengths", "long", "sizes", "splits", "counters", "refusals")}  # fmt: skip
     words = draws.table(count, 7)
     length = _draw_lengths(manifest, number, families, words[0])
     counter, solved = _draw_points(manifest, number, families, length)

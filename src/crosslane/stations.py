@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from crosslane import sandbox
-from crosslane.build import ShimProgram, build_lanes, build_launcher, build_provider
-from crosslane.errors import HarnessFault, MissingTool
+from crosslane.build import ShimProgram, build_instance, build_lanes, build_launcher
+from crosslane.errors import BadInput, HarnessFault, MissingTool
 from crosslane.execute import Station
 from crosslane.isa import FEATURES, NARROW_ARCHES
-from crosslane.model import Implementation, Lane, Provider, Registry
+from crosslane.loading import library_environment, library_runner
+from crosslane.model import Implementation, Instance, Lane, Registry
 from crosslane.toolchain import runner_command
 
-__all__ = ["Stations", "memory_limit", "programs_for"]
+__all__ = ["Stations", "hide_bits", "memory_limit", "programs_for"]
 
 MEMORY_LIMIT = 4 << 30
 NARROW_MEMORY_LIMIT = 9 << 30
@@ -49,10 +50,10 @@ def programs_for(
     }
 
 
-def _hide_bits(lane: Lane) -> int:
-    """The lane's hidden features as the bits of subject.h, which has them in the order of ``isa.FEATURES``."""
-    names, base = FEATURES.get(lane.arch, ()), _ARM_FEATURES_FROM if lane.arch == "aarch64" else 0
-    return sum(1 << (base + names.index(name)) for name in lane.hides)
+def hide_bits(arch: str, hidden: Iterable[str]) -> int:
+    """Hidden features as the bits of subject.h, which has them in the order of ``isa.FEATURES``."""
+    names, base = FEATURES.get(arch, ()), _ARM_FEATURES_FROM if arch == "aarch64" else 0
+    return sum(1 << (base + names.index(name)) for name in hidden)
 
 
 class Stations:
@@ -69,7 +70,7 @@ class Stations:
         self._registry = registry
         self._programs = programs
         self._launcher = build_launcher(registry.root)
-        self._libraries: dict[tuple[str, str], Path | MissingTool] = {}
+        self._libraries: dict[tuple[str, str], Path | BadInput | MissingTool] = {}
         self._require = require_sandbox
         self.missing = sandbox.probe(self._launcher).missing
         if require_sandbox and self.missing:
@@ -81,34 +82,40 @@ class Stations:
     def of(self, implementation: Implementation, lane: Lane, mode: str) -> Station:
         """The station of an implementation in a lane for a mode."""
         program = self._programs[lane.name, implementation.driver]
-        command = self._command(lane, program, dynamic=False)
-        return Station(command, implementation.symbol, mode, implementation.cipher, _hide_bits(lane))
+        command = self._command(lane, program)
+        return Station(command, implementation.symbol, mode, implementation.cipher, hide_bits(lane.arch, lane.hides))
 
     def of_program(self, program: Path, lane: Lane, subject: Station) -> Station:
         """``subject`` (its command aside) as it is found in a program of a lane."""
-        return replace(subject, command=self._command(lane, program, dynamic=False), hide=_hide_bits(lane))
+        return replace(subject, command=self._command(lane, program), hide=hide_bits(lane.arch, lane.hides))
 
-    def of_provider(self, provider: Provider, lane: Lane, mode: str, cipher: str) -> Station:
-        """The station of a library in a native lane; raises MissingTool where the library is not installed."""
-        key = provider.name, lane.name
+    def of_instance(self, instance: Instance, mode: str, cipher: str) -> Station:
+        """The station of a library; raises MissingTool where it is not installed, BadInput where it does not link."""
+        key = instance.name, instance.lane.name
         if key not in self._libraries:
             try:
-                self._libraries[key] = build_provider(self._registry, lane, provider)
-            except MissingTool as missing:
-                self._libraries[key] = missing
+                self._libraries[key] = build_instance(self._registry, instance)
+            except (BadInput, MissingTool) as problem:
+                self._libraries[key] = problem
         program = self._libraries[key]
-        if isinstance(program, MissingTool):
+        if not isinstance(program, Path):
             raise program
-        return Station(self._command(lane, program, dynamic=True), provider.name, mode, cipher)
+        runner, reads = library_runner(instance)
+        command = self._contained(instance.lane, [*runner, str(program)], [program, *reads])
+        return Station(command, instance.provider.name, mode, cipher, environment=library_environment(instance))
 
-    def _command(self, lane: Lane, program: Path, *, dynamic: bool) -> tuple[str, ...]:
-        runner, limit = runner_command(lane), memory_limit(lane)
-        reads = [program, *(sandbox.system_read_paths() if runner or dynamic or lane.sanitized else ())]
+    def _command(self, lane: Lane, program: Path) -> tuple[str, ...]:
+        runner = runner_command(lane)
+        reads = [program, *(sandbox.system_read_paths() if runner or lane.sanitized else ())]
         reads += sandbox.sanitizer_read_paths() if lane.sanitized else ()
+        return self._contained(lane, [*runner, str(program)], reads)
+
+    def _contained(self, lane: Lane, command: Sequence[str], reads: Sequence[Path]) -> tuple[str, ...]:
+        limit = memory_limit(lane)
         return tuple(
             sandbox.launcher_argv(
                 self._launcher,
-                [*runner, str(program)],
+                command,
                 memory_limit=None if limit is None else limit + self._large_len,
                 cpu_limit_s=CPU_LIMIT_S + self._large_len // _LARGE_BYTES_PER_S,
                 read_paths=reads,

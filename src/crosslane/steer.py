@@ -20,6 +20,7 @@ __all__ = [
     "beyond_the_wrap",
     "counter_grid",
     "length_grid",
+    "long_lengths",
     "num_counters",
     "num_hashes",
     "num_tweaks",
@@ -43,7 +44,14 @@ Ints = NDArray[np.int64]
 BOUNDARY_BITS = (8, 16, 24, 32, 40, 48, 56, 64, 96, 120, 128)
 _LARGE = (1024, 4095, 4096, 4097, 8192, 24577)
 LARGEST = 1 << 20
+_LONG = 1 << 16
+_SHORTER = 1 << 11
 _ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+def takes_largest(manifest: Manifest) -> bool:
+    """Whether a message may have ``LARGEST`` bytes."""
+    return not manifest.max_len or manifest.max_len >= LARGEST
 
 
 def _legal(manifest: Manifest, lengths: Ints) -> Ints:
@@ -74,6 +82,16 @@ def size_grid(manifest: Manifest) -> tuple[Ints, Ints]:
         for tail in range(bs)
     }
     return _legal(manifest, np.array(sorted(around))), _legal(manifest, np.array(_LARGE))
+
+
+def long_lengths(manifest: Manifest, words: U64) -> Ints:
+    """Lengths in bytes for ``words``: one in eight anywhere from 0 to 64 KiB, the others below 2 KiB, all legal."""
+    most = np.where(take_bits(words, 40, 3) == 0, _LONG + 1, _SHORTER)
+    step = manifest.block_len if manifest.partial == "refused" else 1
+    least = max(manifest.min_len_blocks * manifest.block_len, manifest.min_len, 0 if manifest.empty else 1)
+    drawn = below(words, 0, most)
+    lengths: Ints = np.minimum(drawn, manifest.max_len or _LONG) // step * step
+    return np.maximum(lengths, -(-least // step) * step)
 
 
 @lru_cache(maxsize=64)
@@ -201,6 +219,7 @@ def beyond_the_wrap(manifest: Manifest, points: Ints, lengths: Ints) -> Ints:
 _AAD_LENS = (0, 1, 13, 14, 15, 16, 17, 29, 30, 31, 32, 33)
 _LONG_AAD_LENS = (0xFEFF, 0xFF00, 0xFF01, 0x10000)
 LONGEST_AAD = max(_LONG_AAD_LENS)
+LEAST_LONG_AAD = min(_LONG_AAD_LENS)
 
 
 def steer_aad_lens(words: U64) -> Ints:

@@ -43,9 +43,9 @@ class _Tampering:
         self.count = len(self.setivs)
         self.marks = np.zeros(self.count, np.uint16) if sealed.batch.marks is None else sealed.batch.marks.copy()
         draws = Draws(manifest.digest, number, stream=_STREAM)
-        self.words = draws.table(self.count, 2)
-        self.case_words = draws.words(len(self.cases))
-        self.case: Ints = np.arange(self.count) // (self.count // len(self.cases))
+        self.words = draws.table(manifest.messages_per_batch, 2)[:, : self.count]  # those of a whole batch
+        self.case_words = draws.words(manifest.sessions_per_batch)[: len(self.cases)]
+        self.case: Ints = np.arange(self.count) // manifest.messages_per_session
         apart = (self.marks & Mark.INTERLEAVED) == 0
         self.usable: Mask = (self.cases["decrypting"][self.case] == 1) & apart
         self.lens = output_lens(sealed.batch, np.arange(len(self.ops)))
@@ -104,10 +104,15 @@ class _Tampering:
         return np.where(chosen, kinds, 0)
 
     def _may_shorten(self, kind: OpKind, announced: str, least: int) -> Mask:
-        """Whether as many bytes come as were announced, ``least`` at least, and the last piece is not left empty."""
+        """Whether as many bytes come as were announced, ``least`` at least, and the last piece is not left empty.
+
+        Where messages are cut at blocks, what follows the shortened piece would come behind a partial block.
+        """
         at = self.of_kind[kind]
         total = np.bincount(self.owner[at], self.ops["in_len"][at].astype(np.float64), minlength=self.count)
         fits: Mask = (total == self.ops[announced][self.setivs]) & (total >= least)
+        if kind == OpKind.UPDATE and self.manifest.split == "block":
+            fits &= self._last(at) == self._last(self._filled(kind))
         return fits
 
     def _shorten_tags(self) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from crosslane.errors import BadInput, MissingTool
 from crosslane.isa import host_arch
-from crosslane.model import Lane
+from crosslane.model import Instance, Lane, Sysroot
 from crosslane.names import nearest
 
 __all__ = [
@@ -24,6 +24,10 @@ __all__ = [
     "find_qemu",
     "find_toolchain",
     "lane_toolchain",
+    "library_file",
+    "library_folder",
+    "library_toolchain",
+    "multiarch",
     "packages_for",
     "revision_of",
     "runner_command",
@@ -48,6 +52,7 @@ _CROSS_PACKAGES = {
     "armhf": ("gcc-arm-linux-gnueabihf", "libc6-dev-armhf-cross"),
     "riscv64": ("gcc-riscv64-linux-gnu", "libc6-dev-riscv64-cross"),
 }
+_MULTIARCH = {"i386": "i386-linux-gnu", "ppc64": "ppc64-linux-gnu", "armhf": "arm-linux-gnueabihf"}
 _NATIVE_PACKAGES = ("gcc", "libc6-dev")
 _QEMU_PACKAGE = "qemu-user"
 _QEMU_NAMES = {"armhf": "arm"}
@@ -157,6 +162,54 @@ def lane_toolchain(lane: Lane) -> Toolchain:
     return find_toolchain(lane.arch, compiler=lane.compiler, sanitizer=lane.sanitizer)
 
 
+def library_toolchain(instance: Instance) -> Toolchain:
+    """Return what builds the adapter of an instance: against the system's headers, a sysroot's, or those of a build.
+
+    Nothing of the host's C library is read for a sysroot. Raises as ``find_toolchain`` does.
+    """
+    toolchain = lane_toolchain(instance.lane)
+    if instance.sysroot is not None:
+        return _within_sysroot(toolchain, instance.sysroot)
+    if instance.build is None:
+        return toolchain
+    build = instance.build
+    include = ("-isystem", str(build.include)) if build.include else ()
+    return replace(toolchain, flags=(*toolchain.flags, f"-B{build.folder}", *include))
+
+
+def _within_sysroot(toolchain: Toolchain, sysroot: Sysroot) -> Toolchain:
+    """The toolchain with headers, start files and libraries of a sysroot, and those of the compiler itself."""
+    root, triplet = sysroot.root, multiarch(sysroot.arch)
+    own = _first_line([*toolchain.command, "-print-file-name=include"])
+    flags = [f"--sysroot={root}", "-nostdinc"]
+    for folder in (own, root / "usr" / "include" / triplet, root / "usr" / "include"):
+        flags += ["-isystem", str(folder)]
+    libraries = root / "usr" / "lib" / triplet
+    flags += [f"-B{libraries}", f"-Wl,-rpath-link={libraries}"]
+    identity = f"{toolchain.identity}; {sysroot.suite} {sysroot.digest}"
+    return replace(toolchain, flags=(*toolchain.flags, *flags), identity=identity)
+
+
+def library_file(toolchain: Toolchain, name: str) -> Path | None:
+    """Return the file that the linker takes for a library (a name for the linker); None where it finds none."""
+    path = Path(_first_line([*toolchain.command, f"-print-file-name=lib{name}.so"]))
+    return path if path.is_absolute() else None
+
+
+def library_folder(instance: Instance) -> Path | None:
+    """Return where the library of an instance must come from; None for the system's, whose place the loader knows."""
+    if instance.build is not None:
+        return instance.build.folder
+    if instance.sysroot is not None:
+        return instance.sysroot.root / "usr" / "lib" / multiarch(instance.sysroot.arch)
+    return None
+
+
+def multiarch(arch: str) -> str:
+    """Return the name of the folder in which Debian keeps an architecture's libraries, such as aarch64-linux-gnu."""
+    return _MULTIARCH.get(arch, _TRIPLETS[arch])
+
+
 def find_library(
     toolchain: Toolchain,
     name: str,
@@ -165,18 +218,23 @@ def find_library(
     libraries: Sequence[str],
     packages: Sequence[str],
     includes: Sequence[str] = (),
+    cure: str = "",
 ) -> Toolchain:
     """Return the toolchain for what is linked to a provider's library: its identity knows the headers' contents.
 
     ``headers`` are looked for as the compiler does, the C++ compiler where the toolchain has one, in ``includes`` below
-    its folders too; ``libraries`` as the linker does. Raises ``MissingTool``, with ``packages``, where one of them is
-    not installed.
+    its folders too; ``libraries`` as the linker does. Raises ``MissingTool``, with ``packages`` or another ``cure``,
+    where one of them is not installed.
     """
     names = " ".join(packages)
+    cure = (
+        cure
+        or f"install the packages {names} (as root: apt-get install {names}), or leave it out with --without {name}"
+    )
     for include in includes:
         folder = _include_folder(toolchain, include)
         if folder is None:
-            raise _missing_library(f"the folder of headers {include}", name, names)
+            raise _missing_library(f"the folder of headers {include}", name, cure)
         toolchain = replace(toolchain, flags=(*toolchain.flags, "-isystem", folder))
     compiler = (*toolchain.cxx_command, "-std=c++20") if toolchain.cxx else toolchain.command
     language = "c++" if toolchain.cxx else "c"
@@ -184,14 +242,14 @@ def find_library(
     for header in headers:
         rule = _output([*compiler, "-M", "-include", header, "-x", language, "/dev/null"])
         if not rule:
-            raise _missing_library(f"the header {header}", name, names)
+            raise _missing_library(f"the header {header}", name, cure)
         read = sorted({word for word in rule.split() if word.startswith("/") and word != "/dev/null"})
         contents = hashlib.sha256(b"".join(Path(word).read_bytes() for word in read))
         parts.append(f"{header} {contents.hexdigest()}")
     for library in libraries:
-        path = Path(_first_line([*toolchain.command, f"-print-file-name=lib{library}.so"]))
-        if not path.is_absolute():
-            raise _missing_library(f"the library lib{library}.so", name, names)
+        path = library_file(toolchain, library)
+        if path is None:
+            raise _missing_library(f"the library lib{library}.so", name, cure)
         parts.append(path.resolve().name)
     return replace(toolchain, identity="; ".join(parts))
 
@@ -203,11 +261,8 @@ def _include_folder(toolchain: Toolchain, include: str) -> str | None:
     return next((str(folder) for folder in folders if folder.is_dir()), None)
 
 
-def _missing_library(what: str, name: str, packages: str) -> MissingTool:
-    return MissingTool(
-        f"{what} is not installed, which the provider {name} needs; install the packages {packages} (as root: "
-        f"apt-get install {packages}), or leave it out with --without {name}"
-    )
+def _missing_library(what: str, name: str, cure: str) -> MissingTool:
+    return MissingTool(f"{what} is not installed, which the provider {name} needs; {cure}")
 
 
 def _missing(what: str, *, arch: str, host: str | None, compiler: str) -> MissingTool:

@@ -17,12 +17,14 @@ from crosslane.desk import GETTER, Desk, getter_text
 from crosslane.errors import BadInput, HarnessFault
 from crosslane.execute import CAPACITY, Executor, Station, sanitizer_report
 from crosslane.generate import select_cases
+from crosslane.leaks import MEMORY
 from crosslane.manifest import CaseId, parse_case_id
 from crosslane.messages import Ended
 from crosslane.records import Finding
 from crosslane.wire import Batch, Buffer, Flag, Symptom, Verdict
 
 __all__ = [
+    "NUM_CASES",
     "THREADS",
     "TrialBatch",
     "is_trial",
@@ -38,7 +40,8 @@ NUM_ROUNDS = 4
 """How often each case meets another one in two threads at once."""
 NUM_REPLAYS = 3
 REPLAY_ROUNDS = 64
-_NUM_CASES = 8
+NUM_CASES = 8
+"""Cases of this trial, where a batch has so many of short messages."""
 _MAX_LEN = 4096
 """Bytes of data in all messages of a case of this trial: many short calls meet more often than a long one."""
 
@@ -56,7 +59,7 @@ class TrialBatch:
 
 def is_trial(case_id: str) -> bool:
     """Whether an id is that of a trial, not of a case or a vector."""
-    return case_id == GETTER or case_id.startswith((f"{THREADS}-", "large-", "bulk-"))
+    return case_id in (GETTER, MEMORY) or case_id.startswith((f"{THREADS}-", "large-", "bulk-"))
 
 
 def read_trial(text: str) -> CaseId:
@@ -72,7 +75,7 @@ def trial_batch(batch: Batch, number: int) -> TrialBatch:
     owner = np.repeat(np.arange(len(batch)), batch.cases["num_ops"].astype(np.int64))
     lens = np.bincount(owner, weights=batch.ops["in_len"].astype(np.float64), minlength=len(batch))
     lens[owner[(batch.ops["flags"] & Flag.OVERLAP) != 0]] = np.inf
-    indexes = np.flatnonzero(lens <= _MAX_LEN)[:_NUM_CASES]
+    indexes = np.flatnonzero(lens <= _MAX_LEN)[:NUM_CASES]
     if not len(indexes):
         indexes = np.argsort(lens, kind="stable")[:1]
     return TrialBatch(number, select_cases(batch, indexes), tuple(int(i) for i in indexes))

@@ -33,7 +33,7 @@ def hello(**changes: object) -> bytes:
         "protocol": 1, "arch": "x86_64", "byte_order": "little", "word_bits": 64, "page_len": 4096,
         "transports": ["mapped"], "max_message_len": 4194304, "num_slots": 4, "features": ["avx"],
         "watchers": ["layout", "canary", "context", "registers", "paths"], "implementations": ["sm4_honest"],
-        "libraries": [], "modes": ["ctr"],
+        "libraries": [], "loaded": [], "modes": ["ctr"],
     }  # fmt: skip
     return json.dumps({**fields, **changes}).encode()
 

@@ -7,13 +7,17 @@
  *   load_row, store_row       row i of a group's blocks, with a whitening key of four words: a vector from or to memory
  *   GROUP_BYTES               bytes of a group's blocks
  * Register j of a group holds word j of each block. Additions, rotations and keys are one vector instruction for all of
- * them, which leaves the integer units to the look-ups. While one group waits for its look-ups another's go on: two make
- * a step of the widest path.
+ * them, which leaves the integer units to the look-ups. While one group waits for its look-ups others' go on. All of it is
+ * inlined: a compiler takes the assembly for longer than it is, and a round that is called has its words in memory, where
+ * the next one waits for them.
  */
 #ifndef TWOFISH_GROUPS_H
 #define TWOFISH_GROUPS_H
 
 #include "twofish_tabled.h"
+
+#define MAX_GROUPS 4u
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 struct group {
     vec a, b, c, d;
@@ -29,17 +33,19 @@ static inline vec rotr1(vec v)
     return vec_or(VEC(srli_epi32)(v, 1), VEC(slli_epi32)(v, 31));
 }
 
-/* F of (a, b): section 4.1. */
-static inline void group_f(vec *f0, vec *f1, const struct tabled_ctx *ctx, const uint32_t *k, const struct group *x)
+/* F of (a, b): section 4.1. What does not wait for the second g is summed before. */
+ALWAYS_INLINE void group_f(vec *f0, vec *f1, const struct tabled_ctx *ctx, const uint32_t *k, const struct group *x)
 {
-    const vec t1 = vec_g_rotated(ctx, x->b), sum = VEC(add_epi32)(vec_g(ctx, x->a), t1);
+    const vec t1 = vec_g_rotated(ctx, x->b), k0 = VEC(set1_epi32)((int)k[0]), k1 = VEC(set1_epi32)((int)k[1]);
+    const vec once = VEC(add_epi32)(t1, k0), twice = VEC(add_epi32)(VEC(add_epi32)(t1, t1), k1);
+    const vec t0 = vec_g(ctx, x->a);
 
-    *f0 = VEC(add_epi32)(sum, VEC(set1_epi32)((int)k[0]));
-    *f1 = VEC(add_epi32)(VEC(add_epi32)(sum, t1), VEC(set1_epi32)((int)k[1]));
+    *f0 = VEC(add_epi32)(t0, once);
+    *f1 = VEC(add_epi32)(t0, twice);
 }
 
 /* One round: F goes into (c, d), and the halves change places. */
-static inline void encrypt_group_round(const struct tabled_ctx *ctx, const uint32_t *k, struct group *x)
+ALWAYS_INLINE void encrypt_group_round(const struct tabled_ctx *ctx, const uint32_t *k, struct group *x)
 {
     vec f0, f1;
 
@@ -47,7 +53,7 @@ static inline void encrypt_group_round(const struct tabled_ctx *ctx, const uint3
     *x = (struct group){rotr1(vec_xor(x->c, f0)), vec_xor(rotl1(x->d), f1), x->a, x->b};
 }
 
-static inline void decrypt_group_round(const struct tabled_ctx *ctx, const uint32_t *k, struct group *x)
+ALWAYS_INLINE void decrypt_group_round(const struct tabled_ctx *ctx, const uint32_t *k, struct group *x)
 {
     vec f0, f1;
 
@@ -56,7 +62,7 @@ static inline void decrypt_group_round(const struct tabled_ctx *ctx, const uint3
 }
 
 /* Rows to columns in each 128 bits: word j of four blocks from or to one register. */
-static inline struct group transposed(vec a, vec b, vec c, vec d)
+ALWAYS_INLINE struct group transposed(vec a, vec b, vec c, vec d)
 {
     const vec ab_low = VEC(unpacklo_epi32)(a, b), ab_high = VEC(unpackhi_epi32)(a, b);
     const vec cd_low = VEC(unpacklo_epi32)(c, d), cd_high = VEC(unpackhi_epi32)(c, d);
@@ -65,13 +71,13 @@ static inline struct group transposed(vec a, vec b, vec c, vec d)
                           VEC(unpacklo_epi64)(ab_high, cd_high), VEC(unpackhi_epi64)(ab_high, cd_high)};
 }
 
-static inline struct group load_group(const uint8_t *src, const uint32_t *k)
+ALWAYS_INLINE struct group load_group(const uint8_t *src, const uint32_t *k)
 {
     return transposed(load_row(src, 0, k), load_row(src, 1, k), load_row(src, 2, k), load_row(src, 3, k));
 }
 
 /* The halves change places, which undoes the last round's swap. */
-static inline void store_group(uint8_t *dst, const struct group *x, const uint32_t *k)
+ALWAYS_INLINE void store_group(uint8_t *dst, const struct group *x, const uint32_t *k)
 {
     const struct group y = transposed(x->c, x->d, x->a, x->b);
 
@@ -81,34 +87,55 @@ static inline void store_group(uint8_t *dst, const struct group *x, const uint32
     store_row(dst, 3, y.d, k);
 }
 
-static inline void encrypt_two_groups(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_t *src)
+/* num groups side by side, a constant of at most MAX_GROUPS. */
+ALWAYS_INLINE void encrypt_groups(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_t *src, unsigned num)
 {
     const uint32_t *k = ctx->subkey;
-    struct group x = load_group(src, k), y = load_group(src + GROUP_BYTES, k);
+    struct group x[MAX_GROUPS];
 
-    for (const uint32_t *rk = k + 8; rk < k + NUM_SUBKEYS; rk += 4) {
-        encrypt_group_round(ctx, rk, &x);
-        encrypt_group_round(ctx, rk, &y);
-        encrypt_group_round(ctx, rk + 2, &x);
-        encrypt_group_round(ctx, rk + 2, &y);
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < num; i++) {
+        x[i] = load_group(src + GROUP_BYTES * i, k);
     }
-    store_group(dst, &x, k + 4);
-    store_group(dst + GROUP_BYTES, &y, k + 4);
+    for (const uint32_t *rk = k + 8; rk < k + NUM_SUBKEYS; rk += 4) {
+#pragma GCC unroll 4
+        for (unsigned i = 0; i < num; i++) {
+            encrypt_group_round(ctx, rk, &x[i]);
+        }
+#pragma GCC unroll 4
+        for (unsigned i = 0; i < num; i++) {
+            encrypt_group_round(ctx, rk + 2, &x[i]);
+        }
+    }
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < num; i++) {
+        store_group(dst + GROUP_BYTES * i, &x[i], k + 4);
+    }
 }
 
-static inline void decrypt_two_groups(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_t *src)
+ALWAYS_INLINE void decrypt_groups(const struct tabled_ctx *ctx, uint8_t *dst, const uint8_t *src, unsigned num)
 {
     const uint32_t *k = ctx->subkey;
-    struct group x = load_group(src, k + 4), y = load_group(src + GROUP_BYTES, k + 4);
+    struct group x[MAX_GROUPS];
 
-    for (const uint32_t *rk = k + NUM_SUBKEYS - 4; rk > k + 4; rk -= 4) {
-        decrypt_group_round(ctx, rk + 2, &x);
-        decrypt_group_round(ctx, rk + 2, &y);
-        decrypt_group_round(ctx, rk, &x);
-        decrypt_group_round(ctx, rk, &y);
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < num; i++) {
+        x[i] = load_group(src + GROUP_BYTES * i, k + 4);
     }
-    store_group(dst, &x, k);
-    store_group(dst + GROUP_BYTES, &y, k);
+    for (const uint32_t *rk = k + NUM_SUBKEYS - 4; rk > k + 4; rk -= 4) {
+#pragma GCC unroll 4
+        for (unsigned i = 0; i < num; i++) {
+            decrypt_group_round(ctx, rk + 2, &x[i]);
+        }
+#pragma GCC unroll 4
+        for (unsigned i = 0; i < num; i++) {
+            decrypt_group_round(ctx, rk, &x[i]);
+        }
+    }
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < num; i++) {
+        store_group(dst + GROUP_BYTES * i, &x[i], k);
+    }
 }
 
 #endif

@@ -168,15 +168,16 @@ class Aead final : public adapter::Session
 
     int setiv(const uint8_t *iv, size_t iv_len, const subject_lengths &lengths) override
     {
+        object_->Resynchronize(iv, static_cast<int>(iv_len));
         if (ccm_ && lengths.tag_len != tag_len_) {
             std::unique_ptr<AuthenticatedSymmetricCipher> fresh;
             if (!adapter::made_or(false, [&] { return (fresh = keyed(key_, lengths.tag_len)) != nullptr; })) {
                 return SUBJECT_BAD_TAG_LEN;
             }
             object_ = std::move(fresh);
+            object_->Resynchronize(iv, static_cast<int>(iv_len));
             tag_len_ = lengths.tag_len;
         }
-        object_->Resynchronize(iv, static_cast<int>(iv_len));
         if (object_->NeedsPrespecifiedDataLengths()) {
             object_->SpecifyDataLengths(lengths.aad_len, lengths.data_len);
         }

@@ -125,6 +125,7 @@ static void close_session(void *session)
     EVP_CIPHER_CTX_free(s->ctx);
     EVP_MAC_CTX_free(s->mac);
     free(s->aad);
+    OPENSSL_cleanse(s, sizeof *s); /* ccm's key */
     free(s);
 }
 

@@ -2,7 +2,8 @@
 """Many seeds in one go: every cell with each of them in the same processes, to see that none is red without a cause.
 
 A seed comes to what ``crosslane check`` makes of it with the same share of the counts. What is planned once, opened
-once and judged once, as no seed decides it, is most of what such short runs cost.
+once and judged once, as no seed decides it, is most of what such short runs cost. Trials, whose data alone depend on
+the seed, are made with the first of those that run together.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from crosslane.errors import BadInput
+from crosslane.instances import instances
 from crosslane.isa import FEATURES
 from crosslane.lanes import lane_named, lanes_for_host
 from crosslane.model import Algorithm, Cell, Cipher, Implementation, Lane, Mode, Registry
@@ -118,7 +119,7 @@ def choose_cells(registry: Registry, patterns: Sequence[str], *, host: str | Non
     ``bench peers``. Raises ``BadInput``, with the nearest names, for a pattern that fits none, and for a lane
     with a sanitizer.
     """
-    libraries = {provider.name for provider in registry.providers}
+    libraries = {instance.name for instance in instances(registry, host)}
     known = [cell for cell in cells(registry, host) if cell.driver not in libraries]
     lanes = {lane.name: lane for lane in lanes_for_host(registry, host)}
     chosen: set[Cell] = set()

@@ -123,9 +123,12 @@ def show_command(name: str, form: str, folder: Path) -> None:
 @click.option("--reason", required=True, help="Why it may stay, in a sentence.")
 @click.option("--link", required=True, help="Where that was decided: an address with http.")
 @click.option("--review", required=True, metavar="YYYY-MM-DD", help="The day by which somebody looks at it again.")
+@click.option("--versions", multiple=True, metavar="PATTERN", help="Versions of a library that it is about (all).")
 @click.option("--deviations", "file", type=click.Path(path_type=Path, dir_okay=False), help="The file of deviations.")
 @findings_option
-def accept_command(name: str, reason: str, link: str, review: str, file: Path | None, folder: Path) -> None:
+def accept_command(
+    name: str, reason: str, link: str, review: str, versions: tuple[str, ...], file: Path | None, folder: Path
+) -> None:
     """Accept a finding as a deviation: still counted, no longer a failing exit status."""
     store = Store(folder)
     kept = store.read(store.resolve(name))
@@ -139,7 +142,7 @@ def accept_command(name: str, reason: str, link: str, review: str, file: Path | 
             "--reason needs a sentence of ten letters or more, and --link an address with http:// or https://"
         )
     path = file or default_file(data_root())
-    add_deviation(path, Deviation(kept.record.key, reason, link, day))
+    add_deviation(path, Deviation(kept.record.key, reason, link, day, versions))
     store.update(kept.record.id, state="accepted")
     click.echo(f"finding {kept.record.id} is accepted until {day}, in {path}")
 

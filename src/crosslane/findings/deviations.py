@@ -2,7 +2,8 @@
 """Deviations: findings that somebody accepted, with reason, link and review date (``conformance/deviations.toml``).
 
 A deviation changes the exit status and nothing else: its finding is recorded and counted as before. One whose review
-date has passed, and one that a complete run had no use for, are errors.
+date has passed, and one that a complete run had no use for, are errors. A deviation of a library may be about some of
+its versions alone: where another one is judged it is neither in force nor missed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import datetime as dt
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from crosslane.data import shown
@@ -29,6 +31,7 @@ _FIELDS = {
     "reason": Field(kind="str", pattern=r".{10,}"),
     "link": Field(kind="str", pattern=r"https?://\S+"),
     "review": Field(kind="str", pattern="[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    "versions": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9.*?+~-]+", optional=True),
 }
 _HEAD = """# SPDX-License-Identifier: Apache-2.0
 # Findings that were accepted: `crosslane findings accept` writes them. One that is unused, and one whose review date
@@ -38,12 +41,20 @@ _HEAD = """# SPDX-License-Identifier: Apache-2.0
 
 @dataclass(frozen=True)
 class Deviation:
-    """An accepted finding; ``review`` is the day from which it is an error."""
+    """An accepted finding; ``review`` is the day from which it is an error.
+
+    ``versions`` are shell patterns of what a library says of its version; none: it is in force for all.
+    """
 
     key: Key
     reason: str
     link: str
     review: dt.date
+    versions: tuple[str, ...] = ()
+
+    def is_in_force(self, version: str) -> bool:
+        """Whether it is about a subject of that version, which is empty where it is no library."""
+        return not self.versions or any(fnmatchcase(version, pattern) for pattern in self.versions)
 
 
 def default_file(root: Path) -> Path:
@@ -77,7 +88,8 @@ def _read_entry(path: Path, entry: object, where: str) -> Deviation:
             f"{shown(path)}: {where}: finding is {values['finding']!r}, but its four key fields make {key.id}; correct "
             "one of them"
         )
-    return Deviation(key, values["reason"], values["link"], parse_date(values["review"], f"{shown(path)}: {where}"))
+    review = parse_date(values["review"], f"{shown(path)}: {where}")
+    return Deviation(key, values["reason"], values["link"], review, values.get("versions", ()))
 
 
 def parse_date(text: str, where: str) -> dt.date:
@@ -98,11 +110,17 @@ def check_dates(deviations: Iterable[Deviation], path: Path, today: dt.date) -> 
             )
 
 
-def unused(deviations: Sequence[Deviation], ran: Iterable[tuple[str, str]], seen: Iterable[str]) -> list[Deviation]:
-    """Deviations of cells that ran, given as (implementation, algorithm), whose finding was not seen."""
+def unused(
+    deviations: Sequence[Deviation], ran: Iterable[tuple[str, str, str]], seen: Iterable[str]
+) -> list[Deviation]:
+    """Deviations of cells that ran, given as (implementation, algorithm, version), whose finding was not seen."""
     cells, ids = set(ran), set(seen)
-    return [item for item in deviations if (item.key.implementation, item.key.algorithm) in cells
-            and item.key.id not in ids]  # fmt: skip
+
+    def is_about(item: Deviation) -> bool:
+        mine = (item.key.implementation, item.key.algorithm)
+        return any(cell[:2] == mine and item.is_in_force(cell[2]) for cell in cells)
+
+    return [item for item in deviations if is_about(item) and item.key.id not in ids]
 
 
 def add_deviation(path: Path, new: Deviation) -> None:
@@ -119,6 +137,7 @@ def add_deviation(path: Path, new: Deviation) -> None:
             "reason": item.reason,
             "link": item.link,
             "review": item.review.isoformat(),
+            **({"versions": list(item.versions)} if item.versions else {}),
         }
         text += "\n[[deviation]]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
     made = path.with_name(f".new-{path.name}")

@@ -88,7 +88,7 @@ def _key_within(key: bytes, manifest: Manifest) -> bool:
 
 def _message_within(message: list[Operation], manifest: Manifest) -> bool:
     pieces = [item.in_len for item in message if item.kind is OpKind.UPDATE]
-    num_aad = sum(item.kind is OpKind.AAD for item in message)
+    aad_lens = [item.in_len for item in message if item.kind is OpKind.AAD]
     length, bs = sum(pieces), manifest.block_len
     least = max(manifest.min_len, manifest.min_len_blocks * bs)
     partial = manifest.partial == "refused" and length % bs != 0
@@ -96,9 +96,10 @@ def _message_within(message: list[Operation], manifest: Manifest) -> bool:
         _legal(len(message[0].data), manifest.iv_lens or (0,), "iv", manifest)
         and (manifest.empty or (length > 0 and 0 not in pieces))
         and (not manifest.max_len or length <= manifest.max_len)
+        and (not manifest.max_aad_len or sum(aad_lens) <= manifest.max_aad_len)
         and ((length >= least and not partial) or "data" in manifest.refusals)
         and (manifest.in_place or not any(item.in_place for item in message if item.kind is OpKind.UPDATE))
-        and (manifest.split != "none" or (len(pieces) <= 1 and num_aad <= 1))
+        and (manifest.split != "none" or (len(pieces) <= 1 and len(aad_lens) <= 1))
         and (manifest.split != "block" or not any(piece % bs for piece in pieces[:-1]))
-        and (manifest.empty or num_aad == 0 or all(item.in_len for item in message if item.kind is OpKind.AAD))
+        and (manifest.empty or all(aad_lens))
     )

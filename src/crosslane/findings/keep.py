@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from crosslane.findings.record import Key, Record, State
 from crosslane.findings.reproducer import Ingredients, harness_of, repro_text
 from crosslane.findings.store import Kept, Store
 from crosslane.generate import select_cases
+from crosslane.large import LARGE
 from crosslane.manifest import parse_case_id
 from crosslane.model import Implementation, Lane, Provider, Registry
 from crosslane.plan import AlgorithmPlan, CellPlan, RunPlan
@@ -36,7 +37,7 @@ from crosslane.toolchain import lane_toolchain
 from crosslane.trials import is_trial
 from crosslane.wire import Buffer, Symptom, Verdict
 
-__all__ = ["Keeper", "KeptRun", "ingredients", "kept_lines", "subject_of"]
+__all__ = ["Keeper", "KeptRun", "ingredients", "kept_lines", "subject_of", "version_of"]
 
 _MOST_BATCHES = 4
 _RATE_RUNS = 10
@@ -97,7 +98,7 @@ class Keeper:
         self._store = store
         self._revision = revision
         self._impls = tuple(sorted(str(Path(folder).resolve()) for folder in impls))
-        self._accepted = {item.key.id for item in deviations}
+        self._deviations = {item.key.id: item for item in deviations}
         self._say = say
 
     def keep(self, plans: RunPlan, results: Sequence[AlgorithmResult], *, num_workers: int = 1) -> KeptRun:
@@ -113,15 +114,15 @@ class Keeper:
         sightings: list[tuple[str, Record]] = []
         failed: list[tuple[str, str]] = []
         for job, looked in zip(jobs, side_by_side(_look, jobs, num_workers=num_workers), strict=True):
-            for (place, _), (found, why) in zip(job.cells, looked, strict=True):
-                name = str(place.cell)
+            for (place, cell), (found, why) in zip(job.cells, looked, strict=True):
+                name, lane, version = str(place.cell), lanes[place.cell.lane], version_of(cell)
                 failed += [(name, why)] if why else []
-                sightings += [(name, self._put(job.plan, place, lanes[place.cell.lane], item)) for item in found]
-        failed += _trials(results, {name for name, _ in sightings})
+                sightings += [(name, self._put(job.plan, place, lane, version, item)) for item in found]
+        failed += _trials(results, sightings)
         return KeptRun(tuple(sightings), tuple(failed))
 
-    def _put(self, plan: AlgorithmPlan, place: CellPlan, lane: Lane, found: _Found) -> Record:
-        """Write one fault of one cell."""
+    def _put(self, plan: AlgorithmPlan, place: CellPlan, lane: Lane, version: str, found: _Found) -> Record:
+        """Write one fault of one cell, of a library's version."""
         fault = found.fault
         driver = place.cell.driver + (f":{place.cell.backend}" if place.cell.backend else "")
         symptom = fault.departure.symptom
@@ -131,7 +132,9 @@ class Keeper:
         text = found.text or departure_text(batch, replace(fault.departure, case=len(batch) - 1), place.arch)
         expected = expected_of(plan, fault.case, found.judge, fault.name)
         made_of = ingredients(self._registry, place.cell.driver, plan.algorithm.mode, lane)
-        state = "accepted" if key.id in self._accepted and found.state == "open" else found.state
+        deviation = self._deviations.get(key.id)
+        is_accepted = deviation is not None and deviation.is_in_force(version)
+        state = "accepted" if is_accepted and found.state == "open" else found.state
         record = Record(
             key=key,
             state=state,
@@ -151,17 +154,30 @@ class Keeper:
         )
         repro = repro_text(made_of, key, fault.case, fault.departure, expected=expected, text=text)
         kept = self._store.put(Kept(record, fault.case, repro, harness_of(made_of))).record
-        if (kept.state == "accepted") != (key.id in self._accepted) and kept.state in ("accepted", "open"):
-            kept = self._store.update(kept.id, state="accepted" if key.id in self._accepted else "open")
+        if (kept.state == "accepted") != is_accepted and kept.state in ("accepted", "open"):
+            kept = self._store.update(kept.id, state="accepted" if is_accepted else "open")
         return kept
 
 
-def _trials(results: Sequence[AlgorithmResult], found: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Departures of trials, which no case shows. The self-test says nothing new of a cell whose cases depart too."""
+def version_of(cell: CellResult) -> str:
+    """The version of the library that a cell judged; empty where it judged none."""
+    return cell.library.version if cell.library else ""
+
+
+def _trials(results: Sequence[AlgorithmResult], sightings: Sequence[tuple[str, Record]]) -> Iterator[tuple[str, str]]:
+    """Departures of trials, which no case shows.
+
+    Of a cell whose cases depart too the self-test says nothing new, nor does the long message where all of them are
+    accepted: it is in place and ends in a part of a block, as cases are that depart for that.
+    """
+    states: dict[str, set[str]] = {}
+    for name, record in sightings:
+        states.setdefault(name, set()).add(record.state)
     for cell in (cell for result in results for cell in result.cells):
+        told = [BULK] if cell.cell in states else []
+        told += [LARGE] if states.get(cell.cell) == {"accepted"} else []
         for item in cell.findings:
-            known = item.case_id.startswith(f"{BULK}-") and cell.cell in found
-            if is_trial(item.case_id) and not known:
+            if is_trial(item.case_id) and not any(item.case_id.startswith(f"{name}-") for name in told):
                 yield cell.cell, _as_trial(item)
 
 

@@ -21,6 +21,7 @@ from crosslane.findings.keep import ingredients
 from crosslane.findings.record import Record, State
 from crosslane.findings.reproducer import build_repro, gdb_script
 from crosslane.findings.store import Kept, Store
+from crosslane.instances import instances
 from crosslane.isa import host_arch
 from crosslane.lanes import lanes_for_host
 from crosslane.model import Lane, Registry
@@ -30,7 +31,7 @@ from crosslane.toolchain import runner_command
 from crosslane.vectors import all_vectors
 from crosslane.wire import Watch
 
-__all__ = ["Answer", "Retest", "debug", "replay_finding", "retest", "retest_all"]
+__all__ = ["Answer", "Retest", "debug", "plan_of", "replay_finding", "retest", "retest_all"]
 
 _RUNS = 10
 
@@ -67,12 +68,12 @@ def _lanes(registry: Registry, kept: Kept, lanes: Sequence[str]) -> tuple[str, .
     return usable
 
 
-def _plan(registry: Registry, kept: Kept, lanes: Sequence[str]) -> AlgorithmPlan:
+def plan_of(registry: Registry, kept: Kept, lanes: Sequence[str]) -> AlgorithmPlan:
     """The finding's cells; raises BadInput where its subject is not there or no longer builds."""
     key = kept.record.key
     chosen = _lanes(registry, kept, lanes)
     driver = key.implementation.partition(":")[0]
-    if driver not in {item.driver for item in registry.implementations} | {item.name for item in registry.providers}:
+    if driver not in {item.driver for item in registry.implementations} | {item.name for item in instances(registry)}:
         folders = " ".join(f"--impls '{folder}'" for folder in kept.record.impls) or "--impls DIR"
         raise BadInput(
             f"finding {key.id} is of {driver}, which is not there any more: restore its folder, or give {folders}"
@@ -92,7 +93,7 @@ def _plan(registry: Registry, kept: Kept, lanes: Sequence[str]) -> AlgorithmPlan
 
 def replay_finding(registry: Registry, kept: Kept, lanes: Sequence[str]) -> tuple[list[str], Iterator[Answer]]:
     """The session's lines, those of its neighbours first, and its answers to come, one for each lane."""
-    plan = _plan(registry, kept, lanes)
+    plan = plan_of(registry, kept, lanes)
     batch = whole_batch(kept.case)
     lines = [line for number in range(len(batch)) for line in session_lines(batch, number)]
     return [kept.record.key.algorithm, *lines], _answers(plan, kept)
@@ -114,7 +115,7 @@ def retest(registry: Registry, store: Store, kept: Kept, lanes: Sequence[str], *
     It is open (or accepted) where it always departs in some lane, fixed where it never does, flaky in between. Raises
     BadInput where its subject no longer builds.
     """
-    plan = _plan(registry, kept, lanes)
+    plan = plan_of(registry, kept, lanes)
     judge, name = kept.record.judge, kept.record.from_case
     counts = [sum(bool(seen_again(plan, cell, kept.case, judge, name)) for _ in range(_RUNS)) for cell in plan.cells]
     most = max(counts)
@@ -143,7 +144,7 @@ def debug(registry: Registry, kept: Kept, lanes: Sequence[str]) -> int:
     debugger = "gdb" if lane.arch == host_arch() else "gdb-multiarch"
     if shutil.which(debugger) is None:
         raise MissingTool(f"{debugger} is not installed: install the Debian package {debugger}")
-    plan = _plan(registry, kept, [lane.name])
+    plan = plan_of(registry, kept, [lane.name])
     key = kept.record.key
     with tempfile.TemporaryDirectory(prefix=f"crosslane-{key.id}-") as name:
         source, program = Path(name) / "repro.c", Path(name) / "repro"

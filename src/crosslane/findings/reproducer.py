@@ -3,7 +3,8 @@
 
 The program has the case and its right answer in it. It runs the case as a shim does, with guard pages, canaries and
 the check of registers, on the sources of the subject, of the mode and of ``impls/shim``; no Python, no emulated
-protocol.
+protocol. What a cell is asked beside its cases (threads, long messages, the self-test, the getter) is no case and has
+no such program.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosslane import wire
+from crosslane.buildplan import provider_defines, provider_symbol
 from crosslane.compare import Departure
 from crosslane.describe import session_lines
 from crosslane.errors import BadInput, HarnessFault
@@ -60,7 +62,7 @@ class Ingredients:
     def name(self) -> str:
         """The C name that the subject is reached by."""
         if isinstance(self.subject, Provider):
-            return f"provider_{self.subject.name.replace('-', '_')}"
+            return provider_symbol(self.subject)
         return self.subject.symbol
 
 
@@ -68,7 +70,8 @@ def _harness_files(made_of: Ingredients) -> list[Path]:
     """What is compiled beside the subject: the shim without its process, and the mode; headers too."""
     shim, mode = made_of.root / "impls" / "shim", made_of.mode.folder
     found = [path for folder in (shim, mode) for suffix in ("c", "S", "h") for path in folder.glob(f"*.{suffix}")]
-    wanted = [path for path in (*found, *mode.parent.glob("*.h")) if path.name not in _NOT_LINKED]
+    heap = "no_heap.c" if isinstance(made_of.subject, Provider) else "heap.c"
+    wanted = [path for path in (*found, *mode.parent.glob("*.h")) if path.name not in (*_NOT_LINKED, heap)]
     return sorted(wanted, key=lambda path: path.name)
 
 
@@ -98,11 +101,8 @@ def _command(
 ) -> list[str]:
     lane, subject = made_of.lane, made_of.subject
     features = () if isinstance(subject, Provider) else subject.features
-    defines = (
-        (f'-DPROVIDER_NAME="{subject.name}"', f"-DPROVIDER_SESSION={made_of.name}")
-        if isinstance(subject, Provider)
-        else (f'-DSUBJECT_NAME="{subject.symbol}"',)
-    )
+    own = (f'-DSUBJECT_NAME="{subject.symbol}"',) if isinstance(subject, Implementation) else provider_defines(subject)
+    defines = (*own, "-DSUBJECT_WIN64") if lane.abi == "win64" else own
     includes = [*map(str, folders), f"{subject_folder}/..", subject_folder]
     code = [
         f"{subject_folder}/{os.path.relpath(path, subject.folder)}"
@@ -185,7 +185,9 @@ def repro_text(
         f"{key.symptom}, {key.fault_class}.\n * {text}\n *\n{session}\n *\n"
         f" * Build and run it in its folder; SUBJECT names the folder of {made_of.what}:\n"
         f" *   {_shown_command(made_of)}\n *   {' '.join([*runner, './repro'])}\n"
-        " * It prints what was expected and what it got. Status: 1 where the subject departs, else 0.\n */\n"
+        " * It prints what was expected and what it got. Status: 1 where the subject departs, else 0.\n"
+        + "".join(f" * {sentence}\n" for sentence in _watched(made_of.lane, key))
+        + " */\n"
     )
     arrays = _bytes("encoded", bytes(encoded)) + _bytes("expected_statuses", expected.statuses.tobytes())
     arrays += _bytes("expected_out", expected.out.tobytes())
@@ -202,11 +204,27 @@ def repro_text(
         "@NAME@": made_of.name,
         "@CIPHER@": cipher,
         "@MODE@": made_of.mode.name,
+        "@WATCH@": " | ".join(f"WATCH_{name.upper()}" for name in _watchers(key)),
+        "@WIN64@": str(int(made_of.lane.abi == "win64")),
     }
     program = _PROGRAM
     for mark, replacement in parts.items():
         program = program.replace(mark, replacement)
     return head + program
+
+
+def _watchers(key: Key) -> tuple[str, ...]:
+    """Those of the shim that say something of one case; what a call leaves behind only where that is the finding."""
+    return ("layout", "canary", "registers", "context", *(["wipe"] if key.symptom == "wipe" else []))
+
+
+def _watched(lane: Lane, key: Key) -> Iterable[str]:
+    """What the program looks at, and what of the lane it does not have; a sentence each."""
+    yield f"It watches {', '.join(_watchers(key))} as a shim does; it watches no code paths and has no second thread."
+    if lane.sanitizer != "none":
+        yield f"It is built without the {lane.sanitizer} sanitizer of its lane."
+    if lane.hides:
+        yield f"Its lane hides {', '.join(lane.hides)} of the CPU; it does not."
 
 
 _DECLARE_LEAF = "extern subject_getter_fn @NAME@;"
@@ -295,7 +313,8 @@ int main(void)
     signals_init();
     watchdog_start();
     subject.mode = &subject_mode_@MODE@;
-    subject.watch = WATCH_LAYOUT | WATCH_CANARY | WATCH_REGISTERS | WATCH_CONTEXT;
+    subject.watch = @WATCH@;
+    subject.win64 = @WIN64@;
 @USE@
 @TARGETS@    const char *wrong = batch_open(aligned, sizeof encoded);
     if (wrong != NULL) {

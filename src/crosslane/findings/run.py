@@ -12,7 +12,7 @@ from crosslane.campaign import with_judgements
 from crosslane.checks import Check
 from crosslane.errors import BadInput
 from crosslane.findings.deviations import Deviation, check_dates, default_file, load_deviations, unused
-from crosslane.findings.keep import Keeper, KeptRun, kept_lines
+from crosslane.findings.keep import Keeper, KeptRun, kept_lines, version_of
 from crosslane.findings.store import Store
 from crosslane.model import Registry
 from crosslane.names import parse_cell
@@ -63,7 +63,7 @@ class Findings:
     def check_unused(self, results: Sequence[AlgorithmResult], kept: KeptRun) -> None:
         """Raise BadInput for a deviation that a complete run of its cells had no use for."""
         cells = [cell for result in results for cell in result.cells if cell.state == "ran"]
-        ran = [(parse_cell(cell.cell).driver, str(parse_cell(cell.cell).algorithm)) for cell in cells]
+        ran = [(parse_cell(cell.cell).driver, str(parse_cell(cell.cell).algorithm), version_of(cell)) for cell in cells]
         idle = unused(self.deviations, ran, [record.id for record in kept.records])
         if idle:
             key = idle[0].key

@@ -13,7 +13,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,10 +25,12 @@ from crosslane.findings.formats import case_from_json, case_to_json
 from crosslane.findings.record import Record, read_record, record_text
 from crosslane.names import nearest
 
-__all__ = ["Kept", "Store"]
+__all__ = ["ATTACHED", "Kept", "Store"]
 
 _RECORD, _CASE, _REPRO = "finding.toml", "case.json", "repro.c"
 _HARNESS = "harness"
+ATTACHED = ("triage.md", "triage.svg")
+"""What may lie in a finding's folder beside what the store writes itself."""
 _LOCK = ".lock"
 _NEW, _OLD = ".new-", ".old-"
 
@@ -136,6 +138,13 @@ class Store:
                 self._replace(merged)
             return merged
 
+    def attach(self, name: str, texts: Mapping[str, str]) -> Path:
+        """Put files of ``ATTACHED`` into a finding's folder in place of all that were there; returns the folder."""
+        with self._locked(shared=False):
+            kept = self._read(name)
+            self._replace(kept, {file: texts[file] for file in ATTACHED if file in texts})
+        return self.folder / name
+
     def update(self, name: str, **changes: object) -> Record:
         """Change fields of a finding's record."""
         with self._locked(shared=False):
@@ -145,9 +154,18 @@ class Store:
                 self._replace(new)
             return new.record
 
-    def _replace(self, kept: Kept) -> None:
-        """Put a whole folder in place of another, or of none."""
+    def _attached(self, kept: Kept) -> dict[str, str]:
+        """What is attached to a finding, as long as its case is the one that it is about."""
         place = self.folder / kept.record.id
+        if not place.exists() or _record(place / _RECORD).case_sha256 != kept.record.case_sha256:
+            return {}
+        found = [place / name for name in ATTACHED if (place / name).is_file()]
+        return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in found}
+
+    def _replace(self, kept: Kept, attached: Mapping[str, str] | None = None) -> None:
+        """Put a whole folder in place of another, or of none; what is attached stays unless it is given."""
+        place = self.folder / kept.record.id
+        more = self._attached(kept) if attached is None else attached
         old = self.folder / f"{_OLD}{kept.record.id}"
         with self._explained():
             made = Path(tempfile.mkdtemp(prefix=_NEW, dir=self.folder))
@@ -157,7 +175,7 @@ class Store:
                     (made / _HARNESS).mkdir()
                 for name, text in (
                     *((f"{_HARNESS}/{name}", text) for name, text in kept.harness), (_CASE, case_to_json(kept.case)),
-                    (_REPRO, kept.repro), (_RECORD, record_text(kept.record)),
+                    (_REPRO, kept.repro), (_RECORD, record_text(kept.record)), *more.items(),
                 ):  # fmt: skip
                     with (made / name).open("w", encoding="utf-8") as file:
                         file.write(text)

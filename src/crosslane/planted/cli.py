@@ -42,6 +42,18 @@ def _chosen(plants: Sequence[Plant], patterns: Sequence[str]) -> list[Plant]:
     return [plant for plant in plants if not patterns or any(fnmatchcase(plant.name, item) for item in patterns)]
 
 
+def _sized(plants: Sequence[Plant], patterns: Sequence[str], *, large: bool) -> list[Plant]:
+    """Those that show beyond 4 GiB alone, or the others; raises BadInput where the patterns name none of them."""
+    sized = [plant for plant in plants if plant.large is large]
+    if patterns and not sized:
+        raise BadInput(
+            f"{plants[0].name} shows in shorter messages: leave --large out"
+            if large
+            else f"{plants[0].name} shows in a message of more than 4 GiB alone: add --large"
+        )
+    return sized
+
+
 def _row(values: Sequence[str]) -> str:
     cells = [value.rjust(width) if i > 3 else value.ljust(width) for i, (value, width) in
              enumerate(zip(values, _COLUMNS, strict=True))]  # fmt: skip
@@ -68,7 +80,6 @@ def _list(registry: Registry, plants: Sequence[Plant]) -> None:
     """Print how many faults and controls each check has, then where too few are or none is tried on this host."""
     from crosslane.isa import ARCHES  # noqa: PLC0415
     from crosslane.planted.battery import proven_checks, shortfalls  # noqa: PLC0415
-    from crosslane.planted.spots import unplaced  # noqa: PLC0415
 
     proven = proven_checks(registry, plants)
     heads = [f"{kind} {arch}" for kind in ("faults", "controls") for arch in ARCHES]
@@ -84,12 +95,18 @@ def _list(registry: Registry, plants: Sequence[Plant]) -> None:
     )
     for text in shortfalls(proven):
         click.echo(text)
-    _say_untried(unplaced(registry, plants))
+    _say_untried(registry, plants)
 
 
-def _say_untried(names: Sequence[str]) -> None:
+def _say_untried(registry: Registry, plants: Sequence[Plant], left: Sequence[Plant] = ()) -> None:
+    """Name what no lane of this host shows, and what was ``left`` out for its size."""
+    from crosslane.planted.spots import unplaced  # noqa: PLC0415
+
+    names = unplaced(registry, plants)
     if names:
         click.echo(f"not tried on this host, {len(names)}: {', '.join(names)}")
+    if left:
+        click.echo(f"left to --large, {len(left)}: {', '.join(plant.name for plant in left)}")
 
 
 @click.command("selftest")
@@ -99,15 +116,19 @@ def _say_untried(names: Sequence[str]) -> None:
 @click.option("--count", type=click.IntRange(1), help="Comparisons in each cell at most (default: those of check).")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: one a core).")
 @click.option("--list", "listed", is_flag=True, help="Say how many faults and controls each check has; run nothing.")
+@click.option(
+    "--large", is_flag=True, help="Only what shows in a message of more than 4 GiB, natively: minutes each, 9 GiB."
+)
 @click.option("--store", is_flag=True, help="Store the minimal case of each fault as the one that proves it.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the table there.")
-def selftest_command(
+def selftest_command(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes them by name
     seed: str | None,
     patterns: tuple[str, ...],
     lanes: tuple[str, ...],
     count: int | None,
     jobs: int | None,
     listed: bool,
+    large: bool,
     store: bool,
     json_file: Path | None,
 ) -> None:
@@ -117,19 +138,20 @@ def selftest_command(
     from crosslane.findings.formats import case_to_json  # noqa: PLC0415
     from crosslane.lanes import lane_named, lanes_for_host  # noqa: PLC0415
     from crosslane.plan import Counts  # noqa: PLC0415
-    from crosslane.planted.score import holds, report  # noqa: PLC0415
+    from crosslane.planted.score import as_table, holds, report  # noqa: PLC0415
     from crosslane.planted.selftest import try_spots  # noqa: PLC0415
-    from crosslane.planted.spots import spots_of, unplaced  # noqa: PLC0415
+    from crosslane.planted.spots import spots_of  # noqa: PLC0415
     from crosslane.plants import case_file, load_plants  # noqa: PLC0415
     from crosslane.registry import load_registry  # noqa: PLC0415
 
     if json_file is not None and not json_file.resolve().parent.is_dir():
         raise BadInput(f"{json_file}: the folder does not exist: create it or name another file with --json")
     registry = load_registry(data_root())
-    plants = _chosen(load_plants(registry), patterns)
+    named = _chosen(load_plants(registry), patterns)
     if listed:
-        _list(registry, plants)
+        _list(registry, named)
         return
+    plants = _sized(named, patterns, large=large)
     offered = lanes_for_host(registry)
     chosen = [lane_named(offered, name) for name in dict.fromkeys(lanes)] if lanes else None
     if seed is not None and not seed.strip():
@@ -139,8 +161,8 @@ def selftest_command(
     if not spots:
         raise BadInput("none of these faults can show in these lanes: name others with --fault or --lane")
     click.echo(_row(_HEADS))
-    counts = Counts() if count is None else Counts(count, count, count, count)
-    workers = jobs or default_workers()
+    counts = Counts() if count is None else Counts.each(count)
+    workers = jobs or (1 if large else default_workers())
     checks = load_checks(registry.root)
     tried = try_spots(
         spots, checks, counts, num_workers=workers, tell=lambda item: click.echo(_line(item)), shrink_all=store
@@ -155,11 +177,11 @@ def selftest_command(
             stored.add(item.name)
     click.echo(f"seed {seed!r}")
     if chosen is None:
-        _say_untried(unplaced(registry, plants))
-    whole = not patterns and not lanes and count is None
+        _say_untried(registry, plants, [] if large else [plant for plant in named if plant.large])
+    whole = not patterns and not lanes and count is None and not large
     click.echo("\n".join(report(tried, whole=whole)))
     if json_file is not None:
-        json_file.write_text(json.dumps([item.as_dict() for item in tried], indent=1) + "\n")
+        json_file.write_text(json.dumps(as_table(tried, seed, whole=whole), indent=1) + "\n")
     if any(item.text for item in tried):
         sys.exit(HarnessFault.exit_status)
     sys.exit(0 if holds(tried, whole=whole) else 1)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from crosslane.planted.selftest import Tried
 
-__all__ = ["MOST_MEDIAN_S", "Score", "holds", "report", "scores"]
+__all__ = ["MOST_MEDIAN_S", "TABLE_VERSION", "Score", "Totals", "as_table", "holds", "report", "scores", "totals"]
 
+TABLE_VERSION = 1
 MOST_MEDIAN_S = 2.0
 """The median time until a fault is caught must be less, over all faults and lanes."""
 
@@ -69,27 +71,65 @@ def holds(tried: Sequence[Tried], *, whole: bool) -> bool:
     return all(score.holds for score in scores(tried)) and not (whole and _slow(tried))
 
 
+@dataclass(frozen=True)
+class Totals:
+    """The score of a whole search. ``num_cells`` tried a fault; seconds until one was caught are None without any."""
+
+    num_faults: int
+    num_caught: int
+    num_cells: int
+    num_cells_caught: int
+    median_s: float | None
+    slowest_s: float | None
+    num_controls: int
+    num_green: int
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+        spread = "" if self.median_s is None else f", median {self.median_s:.2f} s, slowest {self.slowest_s:.2f} s"
+        return (
+            f"{self.num_caught} of {self.num_faults} planted faults were caught by the check that is meant to, in "
+            f"{self.num_cells_caught} of {self.num_cells} cells{spread}; {self.num_green} of {self.num_controls} "
+            "controls stayed green"
+        )
+
+
+def totals(tried: Sequence[Tried]) -> Totals:
+    """How many faults were caught and controls stayed green, and how soon."""
+    found, times = scores(tried), _times(tried)
+    faults, controls = ([item for item in found if item.control is kind] for kind in (False, True))
+    num_held = sum(len(item.held) for item in faults)
+    return Totals(
+        num_faults=len(faults),
+        num_caught=sum(item.holds for item in faults),
+        num_cells=num_held + sum(len(item.missed) for item in faults),
+        num_cells_caught=num_held,
+        median_s=statistics.median(times) if times else None,
+        slowest_s=times[-1] if times else None,
+        num_controls=len(controls),
+        num_green=sum(item.holds for item in controls),
+    )
+
+
 def report(tried: Sequence[Tried], *, whole: bool) -> Iterator[str]:
     """The faults that not every lane caught, the totals, and what is too slow."""
-    found = scores(tried)
-    yield from (score.text for score in found if score.text)
-    yield _summary(tried, found)
+    yield from (score.text for score in scores(tried) if score.text)
+    yield totals(tried).text
     if whole and _slow(tried):
         yield _slow(tried)
 
 
-def _summary(tried: Sequence[Tried], found: Sequence[Score]) -> str:
-    """How many faults were caught and controls stayed green, and how soon."""
-    faults, controls = ([item for item in found if item.control is kind] for kind in (False, True))
-    times = _times(tried)
-    spread = f", median {statistics.median(times):.2f} s, slowest {times[-1]:.2f} s" if times else ""
-    num_held = sum(len(item.held) for item in faults)
-    num_lanes = num_held + sum(len(item.missed) for item in faults)
-    return (
-        f"{sum(item.holds for item in faults)} of {len(faults)} planted faults were caught by the check that is meant "
-        f"to, in {num_held} of {num_lanes} cells{spread}; {sum(item.holds for item in controls)} of {len(controls)} "
-        "controls stayed green"
-    )
+def as_table(tried: Sequence[Tried], seed: str, *, whole: bool) -> dict[str, Any]:
+    """All of it for JSON: ``docs/reference/results.md`` has the keys."""
+    return {
+        "version": TABLE_VERSION,
+        "seed": seed,
+        "holds": holds(tried, whole=whole),
+        **asdict(totals(tried)),
+        "lines": list(report(tried, whole=whole)),
+        "tried": [item.as_dict() for item in tried],
+    }
 
 
 def _slow(tried: Sequence[Tried]) -> str:

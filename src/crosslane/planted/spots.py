@@ -12,7 +12,7 @@ from crosslane.execute import Station
 from crosslane.lanes import lanes_for_host
 from crosslane.manifest import Manifest
 from crosslane.model import Cell, Implementation, Lane, Registry
-from crosslane.plan import manifest_of, native_lane
+from crosslane.plan import BEYOND_4_GIB, manifest_of, native_lane
 from crosslane.plants import Plant, plant_lanes
 from crosslane.registry import implementation_named
 from crosslane.stations import Stations, programs_for
@@ -90,6 +90,8 @@ def spots_of(
 ) -> list[Spot]:
     """Every plant in every lane where it is tried, built; with ``cells`` just those in these cells.
 
+    Where one of them needs a message of more than 4 GiB, the limits of all processes leave room for it.
+
     Raises BadInput with the compiler's words, MissingTool or HarnessFault.
     """
     placed = lanes_of_plants(registry, plants, lanes)
@@ -104,7 +106,9 @@ def spots_of(
     judge_lane = native_lane(registry)
     needed = [lane for lane, _ in placed if any(lane is item for _, item in wanted)]
     programs = build_plants(registry, plants, needed, progress)
-    stations = Stations(registry, programs_for(registry, [judge_lane], progress), require_sandbox=require_sandbox)
+    room = BEYOND_4_GIB if any(plant.large for plant, _ in wanted) else 0
+    built = programs_for(registry, [judge_lane], progress)
+    stations = Stations(registry, built, require_sandbox=require_sandbox, large_len=room)
     return [_spot(registry, stations, programs, judge_lane, plant, lane, seed) for plant, lane in wanted]
 
 

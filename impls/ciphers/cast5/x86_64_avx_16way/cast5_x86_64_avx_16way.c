@@ -10,126 +10,15 @@
  * Tables are addressed by data: not constant-time. */
 #include <immintrin.h>
 
-#include "cast5_sbox.h"
-#include "subject.h"
+#include "cast5_keys.h"
 #include "subject_asm.h"
 
-#define BLOCK_LEN 8u
 #define CHUNK 4u
 #define WAYS 16u
 #define WIDE (WAYS / CHUNK) /* chunks side by side */
 #define PAIR_LEN 16u        /* a vector holds two blocks as they lie in memory */
-#define MAX_ROUNDS 16u
-#define MIN_KEY_LEN 5u
-#define MAX_KEY_LEN 16u
-#define SHORT_KEY_LEN 10u /* 80 bits: the longest key with 12 rounds */
 
 #define NEEDED (SUBJECT_X86_SSSE3 | SUBJECT_X86_SSE41 | SUBJECT_X86_AVX)
-
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-
-/* 2.1: round i has the masking key mask[i] and a rotation key. left[i] turns the word by 16 bits more than that: Ia and
- * Ib, which are joined first, then lie in the low half, where an instruction each takes them out. right[i] is what a
- * shift to the right needs to complete the turn. cast5_rounds.S knows this layout, and looks one round ahead of the
- * first and the last. */
-struct cast5_ctx {
-    uint32_t num_rounds; /* 12 or 16 */
-    uint32_t mask[MAX_ROUNDS];
-    uint32_t left[MAX_ROUNDS];
-    uint32_t right[MAX_ROUNDS];
-    uint32_t looked_at; /* 0 */
-};
-
-_Static_assert(offsetof(struct cast5_ctx, mask) == 4 && offsetof(struct cast5_ctx, left) == 4 + 64 &&
-                   offsetof(struct cast5_ctx, right) == 4 + 128 && sizeof(struct cast5_ctx) == 4 + 192 + 4,
-               "the layout that cast5_rounds.S knows");
-
-/* 2.2: the three round functions. */
-enum type { TYPE_1, TYPE_2, TYPE_3 };
-
-/* Key schedule, 2.4. */
-
-/* One of the steps from x0..xF to z0..zF and back. Those back have the same indices as those forth, but for 8 added
- * to each index of the words that a step starts from, modulo 16: `turned` is 0 or 8. */
-static void mix(uint8_t out[16], const uint8_t in[16], unsigned turned)
-{
-#define IN(i) in[(i) ^ turned]
-    store_be32(&out[0], load_be32(&IN(0x0)) ^ S5[IN(0xD)] ^ S6[IN(0xF)] ^ S7[IN(0xC)] ^ S8[IN(0xE)] ^ S7[IN(0x8)]);
-    store_be32(&out[4], load_be32(&IN(0x8)) ^ S5[out[0]] ^ S6[out[2]] ^ S7[out[1]] ^ S8[out[3]] ^ S8[IN(0xA)]);
-    store_be32(&out[8], load_be32(&IN(0xC)) ^ S5[out[7]] ^ S6[out[6]] ^ S7[out[5]] ^ S8[out[4]] ^ S5[IN(0x9)]);
-    store_be32(&out[12], load_be32(&IN(0x4)) ^ S5[out[10]] ^ S6[out[9]] ^ S7[out[11]] ^ S8[out[8]] ^ S6[IN(0xB)]);
-#undef IN
-}
-
-/* The bytes of z (first and third row of four subkeys) or x (second and fourth) from which K1 to K16 come: indices into
- * S5, S6, S7 and S8, and into the box that is joined last, which is S5 to S8 in turn. */
-static const uint8_t subkey_bytes[16][5] = {
-    /* clang-format off */
-    {0x8, 0x9, 0x7, 0x6, 0x2}, {0xA, 0xB, 0x5, 0x4, 0x6}, {0xC, 0xD, 0x3, 0x2, 0x9}, {0xE, 0xF, 0x1, 0x0, 0xC},
-    {0x3, 0x2, 0xC, 0xD, 0x8}, {0x1, 0x0, 0xE, 0xF, 0xD}, {0x7, 0x6, 0x8, 0x9, 0x3}, {0x5, 0x4, 0xA, 0xB, 0x7},
-    {0x3, 0x2, 0xC, 0xD, 0x9}, {0x1, 0x0, 0xE, 0xF, 0xC}, {0x7, 0x6, 0x8, 0x9, 0x2}, {0x5, 0x4, 0xA, 0xB, 0x6},
-    {0x8, 0x9, 0x7, 0x6, 0x3}, {0xA, 0xB, 0x5, 0x4, 0x7}, {0xC, 0xD, 0x3, 0x2, 0x8}, {0xE, 0xF, 0x1, 0x0, 0xD},
-    /* clang-format on */
-};
-
-/* K1..K16, or K17..K32 from the x that the first sixteen left behind. */
-static void sixteen_subkeys(uint32_t k[16], uint8_t x[16])
-{
-    static const uint32_t *const last[4] = {S5, S6, S7, S8};
-    uint8_t z[16];
-
-    for (unsigned i = 0; i < 16; i++) {
-        const uint8_t *n = subkey_bytes[i];
-        const uint8_t *from = i / 4 % 2 == 0 ? z : x;
-
-        if (i % 8 == 0) {
-            mix(z, x, 0);
-        } else if (i % 8 == 4) {
-            mix(x, z, 8);
-        }
-        k[i] = S5[from[n[0]]] ^ S6[from[n[1]]] ^ S7[from[n[2]]] ^ S8[from[n[3]]] ^ last[i % 4][from[n[4]]];
-    }
-}
-
-static int setkey(void *context, const uint8_t *key, size_t key_len, uint32_t policy)
-{
-    struct cast5_ctx *ctx = context;
-    uint8_t x[16] = {0};
-
-    (void)policy; /* 1: no weak keys */
-    if (key_len < MIN_KEY_LEN || key_len > MAX_KEY_LEN) {
-        return SUBJECT_BAD_KEY_LEN;
-    }
-    /* 2.5: shorter keys are padded with zeros; up to 80 bits there are 12 rounds. */
-    memcpy(x, key, key_len);
-    ctx->num_rounds = key_len <= SHORT_KEY_LEN ? 12 : 16;
-    sixteen_subkeys(ctx->mask, x);
-    sixteen_subkeys(ctx->left, x);
-    for (unsigned i = 0; i < MAX_ROUNDS; i++) {
-        ctx->left[i] = (ctx->left[i] + 16) & 31u; /* 2.4.1: of Kri five bits count */
-        ctx->right[i] = 32 - ctx->left[i];
-    }
-    ctx->looked_at = 0;
-    return SUBJECT_OK;
-}
-
-ALWAYS_INLINE uint64_t load_block(const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, BLOCK_LEN);
-    return v;
-}
-
-ALWAYS_INLINE void store_block(uint8_t *p, uint64_t v)
-{
-    memcpy(p, &v, BLOCK_LEN);
-}
-
-/* What big-endian words stand in a block, first in the upper half; and back. */
-ALWAYS_INLINE uint64_t swap_block(uint64_t v)
-{
-    return __builtin_bswap64(v);
-}
 
 /* One block at a time. */
 
@@ -157,72 +46,16 @@ ALWAYS_INLINE uint32_t one_round(enum type type, uint32_t to, uint32_t from, con
     }
 }
 
-/* 2: the halves l and r take the part of Ri in turn, and come out exchanged. */
-static void encrypt_block(const struct cast5_ctx *ctx, uint8_t *dst, const uint8_t *src)
-{
-    uint64_t block = swap_block(load_block(src));
-    uint32_t l = (uint32_t)(block >> 32);
-    uint32_t r = (uint32_t)block;
-
-    SUBJECT_PATH("block");
-    l = one_round(TYPE_1, l, r, ctx, 0);
-    r = one_round(TYPE_2, r, l, ctx, 1);
-    l = one_round(TYPE_3, l, r, ctx, 2);
-    r = one_round(TYPE_1, r, l, ctx, 3);
-    l = one_round(TYPE_2, l, r, ctx, 4);
-    r = one_round(TYPE_3, r, l, ctx, 5);
-    l = one_round(TYPE_1, l, r, ctx, 6);
-    r = one_round(TYPE_2, r, l, ctx, 7);
-    l = one_round(TYPE_3, l, r, ctx, 8);
-    r = one_round(TYPE_1, r, l, ctx, 9);
-    l = one_round(TYPE_2, l, r, ctx, 10);
-    r = one_round(TYPE_3, r, l, ctx, 11);
-    if (ctx->num_rounds == 16) {
-        l = one_round(TYPE_1, l, r, ctx, 12);
-        r = one_round(TYPE_2, r, l, ctx, 13);
-        l = one_round(TYPE_3, l, r, ctx, 14);
-        r = one_round(TYPE_1, r, l, ctx, 15);
-    }
-    store_block(dst, swap_block(((uint64_t)r << 32) | l));
-}
-
-/* 2: the same rounds in reverse order. */
-static void decrypt_block(const struct cast5_ctx *ctx, uint8_t *dst, const uint8_t *src)
-{
-    uint64_t block = swap_block(load_block(src));
-    uint32_t r = (uint32_t)(block >> 32);
-    uint32_t l = (uint32_t)block;
-
-    SUBJECT_PATH("block");
-    if (ctx->num_rounds == 16) {
-        r = one_round(TYPE_1, r, l, ctx, 15);
-        l = one_round(TYPE_3, l, r, ctx, 14);
-        r = one_round(TYPE_2, r, l, ctx, 13);
-        l = one_round(TYPE_1, l, r, ctx, 12);
-    }
-    r = one_round(TYPE_3, r, l, ctx, 11);
-    l = one_round(TYPE_2, l, r, ctx, 10);
-    r = one_round(TYPE_1, r, l, ctx, 9);
-    l = one_round(TYPE_3, l, r, ctx, 8);
-    r = one_round(TYPE_2, r, l, ctx, 7);
-    l = one_round(TYPE_1, l, r, ctx, 6);
-    r = one_round(TYPE_3, r, l, ctx, 5);
-    l = one_round(TYPE_2, l, r, ctx, 4);
-    r = one_round(TYPE_1, r, l, ctx, 3);
-    l = one_round(TYPE_3, l, r, ctx, 2);
-    r = one_round(TYPE_2, r, l, ctx, 1);
-    l = one_round(TYPE_1, l, r, ctx, 0);
-    store_block(dst, swap_block(((uint64_t)l << 32) | r));
-}
-
 /* Chunks side by side. */
 
-ALWAYS_INLINE __m128i load(const uint8_t *p)
+typedef __m128i pair;
+
+ALWAYS_INLINE pair load(const uint8_t *p)
 {
     return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
-ALWAYS_INLINE void store(uint8_t *p, __m128i v)
+ALWAYS_INLINE void store(uint8_t *p, pair v)
 {
     _mm_storeu_si128((__m128i *)(void *)p, v);
 }
@@ -262,13 +95,7 @@ ALWAYS_INLINE void crypt_chunks(const struct cast5_ctx *ctx, __m128i *pairs, siz
     }
 }
 
-/* How many pairs of blocks go next side by side: those of 16 blocks, of 4, or none. */
-ALWAYS_INLINE size_t next_pairs(size_t num_blocks)
-{
-    return num_blocks >= WAYS ? WAYS / 2 : num_blocks >= CHUNK ? CHUNK / 2 : 0;
-}
-
-static void encrypt_pairs(const struct cast5_ctx *ctx, __m128i *pairs, size_t num_pairs)
+static void encrypt_pairs(const struct cast5_ctx *ctx, pair *pairs, size_t num_pairs)
 {
     if (num_pairs == WAYS / 2) {
         SUBJECT_PATH("16way");
@@ -279,7 +106,7 @@ static void encrypt_pairs(const struct cast5_ctx *ctx, __m128i *pairs, size_t nu
     }
 }
 
-static void decrypt_pairs(const struct cast5_ctx *ctx, __m128i *pairs, size_t num_pairs)
+static void decrypt_pairs(const struct cast5_ctx *ctx, pair *pairs, size_t num_pairs)
 {
     if (num_pairs == WAYS / 2) {
         SUBJECT_PATH("16way");
@@ -290,175 +117,46 @@ static void decrypt_pairs(const struct cast5_ctx *ctx, __m128i *pairs, size_t nu
     }
 }
 
-typedef void crypt_pairs_fn(const struct cast5_ctx *ctx, __m128i *pairs, size_t num_pairs);
-typedef void crypt_block_fn(const struct cast5_ctx *ctx, uint8_t *dst, const uint8_t *src);
-
-/* Inlined, so that neither function is called through a pointer. */
-ALWAYS_INLINE void crypt_blocks(const struct cast5_ctx *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks,
-                                crypt_pairs_fn *crypt_pairs, crypt_block_fn *crypt_block)
+ALWAYS_INLINE pair xor_pairs(pair a, pair b)
 {
-    for (size_t n = next_pairs(num_blocks); n > 0; n = next_pairs(num_blocks)) {
-        __m128i pairs[WAYS / 2];
-        for (size_t i = 0; i < n; i++) {
-            pairs[i] = load(src + PAIR_LEN * i);
-        }
-        crypt_pairs(ctx, pairs, n);
-        for (size_t i = 0; i < n; i++) {
-            store(dst + PAIR_LEN * i, pairs[i]);
-        }
-        dst += PAIR_LEN * n;
-        src += PAIR_LEN * n;
-        num_blocks -= 2 * n;
-    }
-    for (; num_blocks > 0; num_blocks--) {
-        crypt_block(ctx, dst, src);
-        dst += BLOCK_LEN;
-        src += BLOCK_LEN;
-    }
-}
-
-static void encrypt_blocks(const void *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks)
-{
-    crypt_blocks(ctx, dst, src, num_blocks, encrypt_pairs, encrypt_block);
-}
-
-static void decrypt_blocks(const void *ctx, uint8_t *dst, const uint8_t *src, size_t num_blocks)
-{
-    crypt_blocks(ctx, dst, src, num_blocks, decrypt_pairs, decrypt_block);
-}
-
-/* Modes. Of each step all input is in registers or on the stack before its first output is written: in place the two
- * are the same bytes. */
-
-static void ecb_encrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
-{
-    (void)iv;
-    encrypt_blocks(ctx, dst, src, len / BLOCK_LEN);
-}
-
-static void ecb_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
-{
-    (void)iv;
-    decrypt_blocks(ctx, dst, src, len / BLOCK_LEN);
+    return _mm_xor_si128(a, b);
 }
 
 /* The iv as the second block of a pair. */
-ALWAYS_INLINE __m128i chain_from_iv(uint64_t iv)
+ALWAYS_INLINE pair chain_from_iv(uint64_t iv)
 {
     return _mm_set_epi64x((int64_t)iv, 0);
 }
 
-/* The two blocks that stand before each block of pair, of which the first is the second of the pair before. */
-ALWAYS_INLINE __m128i blocks_before(__m128i pair, __m128i pair_before)
+/* The two blocks that stand before each block of v, of which the first is the second of the pair before. */
+ALWAYS_INLINE pair blocks_before(pair v, pair pair_before)
 {
-    return _mm_alignr_epi8(pair, pair_before, BLOCK_LEN);
+    return _mm_alignr_epi8(v, pair_before, BLOCK_LEN);
 }
 
-static void cbc_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
+ALWAYS_INLINE uint64_t second_block(pair v)
 {
-    size_t num_blocks = len / BLOCK_LEN;
-    uint64_t before;
-
-    if (num_blocks == 0) {
-        return;
-    }
-    before = load_block(iv);
-    for (size_t n = next_pairs(num_blocks); n > 0; n = next_pairs(num_blocks)) {
-        __m128i chain = chain_from_iv(before), in[WAYS / 2], out[WAYS / 2];
-        for (size_t i = 0; i < n; i++) {
-            in[i] = out[i] = load(src + PAIR_LEN * i);
-        }
-        decrypt_pairs(ctx, out, n);
-        for (size_t i = 0; i < n; i++) {
-            store(dst + PAIR_LEN * i, _mm_xor_si128(out[i], blocks_before(in[i], chain)));
-            chain = in[i];
-        }
-        before = (uint64_t)_mm_extract_epi64(chain, 1);
-        dst += PAIR_LEN * n;
-        src += PAIR_LEN * n;
-        num_blocks -= 2 * n;
-    }
-    for (; num_blocks > 0; num_blocks--) {
-        uint64_t block = load_block(src);
-        decrypt_block(ctx, dst, src);
-        store_block(dst, load_block(dst) ^ before);
-        before = block;
-        dst += BLOCK_LEN;
-        src += BLOCK_LEN;
-    }
-    store_block(iv, before);
+    return (uint64_t)_mm_extract_epi64(v, 1);
 }
 
-static void cfb_decrypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
+/* Two counters: c and the one behind it. */
+ALWAYS_INLINE pair counters_from(uint64_t c)
 {
-    uint8_t keystream[BLOCK_LEN];
+    return _mm_set_epi64x((int64_t)(c + 1), (int64_t)c);
+}
 
-    for (size_t n = next_pairs(len / BLOCK_LEN); n > 0; n = next_pairs(len / BLOCK_LEN)) {
-        __m128i chain = chain_from_iv(load_block(iv)), in[WAYS / 2], out[WAYS / 2];
-        for (size_t i = 0; i < n; i++) {
-            in[i] = load(src + PAIR_LEN * i);
-            out[i] = blocks_before(in[i], chain);
-            chain = in[i];
-        }
-        encrypt_pairs(ctx, out, n);
-        for (size_t i = 0; i < n; i++) {
-            store(dst + PAIR_LEN * i, _mm_xor_si128(out[i], in[i]));
-        }
-        store_block(iv, (uint64_t)_mm_extract_epi64(chain, 1));
-        dst += PAIR_LEN * n;
-        src += PAIR_LEN * n;
-        len -= PAIR_LEN * n;
-    }
-    for (; len >= BLOCK_LEN; len -= BLOCK_LEN) {
-        encrypt_block(ctx, keystream, iv);
-        memcpy(iv, src, BLOCK_LEN);
-        xor_bytes(dst, iv, keystream, BLOCK_LEN);
-        dst += BLOCK_LEN;
-        src += BLOCK_LEN;
-    }
-    if (len > 0) {
-        encrypt_block(ctx, keystream, iv);
-        xor_bytes(dst, src, keystream, len);
-    }
+ALWAYS_INLINE pair next_counters(pair c)
+{
+    return _mm_add_epi64(c, _mm_set1_epi64x(2));
 }
 
 /* The counters c and c + 1 as the blocks of a pair. */
-ALWAYS_INLINE __m128i pair_from_counters(__m128i c)
+ALWAYS_INLINE pair pair_from_counters(pair c)
 {
     return _mm_shuffle_epi8(c, _mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8));
 }
 
-static void ctr_crypt(const void *ctx, uint8_t *dst, const uint8_t *src, size_t len, uint8_t *iv)
-{
-    uint64_t counter = load_be64(iv);
-    uint8_t keystream[BLOCK_LEN];
-
-    for (size_t n = next_pairs(len / BLOCK_LEN); n > 0; n = next_pairs(len / BLOCK_LEN)) {
-        __m128i c = _mm_set_epi64x((int64_t)(counter + 1), (int64_t)counter), pairs[WAYS / 2];
-        for (size_t i = 0; i < n; i++) {
-            pairs[i] = pair_from_counters(c);
-            c = _mm_add_epi64(c, _mm_set1_epi64x(2));
-        }
-        encrypt_pairs(ctx, pairs, n);
-        for (size_t i = 0; i < n; i++) {
-            store(dst + PAIR_LEN * i, _mm_xor_si128(pairs[i], load(src + PAIR_LEN * i)));
-        }
-        counter += 2 * n;
-        dst += PAIR_LEN * n;
-        src += PAIR_LEN * n;
-        len -= PAIR_LEN * n;
-    }
-    while (len > 0) {
-        size_t part = len < BLOCK_LEN ? len : BLOCK_LEN;
-        store_be64(keystream, counter++);
-        encrypt_block(ctx, keystream, keystream);
-        xor_bytes(dst, src, keystream, part);
-        dst += part;
-        src += part;
-        len -= part;
-    }
-    store_be64(iv, counter);
-}
+#include "cast5_fused.h"
 
 static const struct subject_leaf leaf = {
     .contract = SUBJECT_CONTRACT,

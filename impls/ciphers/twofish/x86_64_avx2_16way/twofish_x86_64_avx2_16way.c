@@ -51,7 +51,7 @@ static void encrypt_blocks(const void *ctx, uint8_t *dst, const uint8_t *src, si
 {
     for (; num_blocks >= WAYS; num_blocks -= WAYS, dst += 16 * WAYS, src += 16 * WAYS) {
         SUBJECT_PATH("16way");
-        encrypt_two_groups(ctx, dst, src);
+        encrypt_groups(ctx, dst, src, 2);
     }
     encrypt_few(ctx, dst, src, num_blocks);
 }
@@ -60,7 +60,7 @@ static void decrypt_blocks(const void *ctx, uint8_t *dst, const uint8_t *src, si
 {
     for (; num_blocks >= WAYS; num_blocks -= WAYS, dst += 16 * WAYS, src += 16 * WAYS) {
         SUBJECT_PATH("16way");
-        decrypt_two_groups(ctx, dst, src);
+        decrypt_groups(ctx, dst, src, 2);
     }
     decrypt_few(ctx, dst, src, num_blocks);
 }
