@@ -146,6 +146,7 @@ def needs(architecture: str) -> tuple[Need, ...]:
             Need(package, f"the library {name}, an independent judge", partial(_has_header, header))
             for name, header, package in LIBRARIES
         ),
+        Need("gnupg", "signs what the tests fetch", lambda: _has_command("gpg")),
         Need("gdb-multiarch", "stops at a subject's call", lambda: all(map(_has_command, DEBUGGERS))),
         Need(f"llvm-{LLVM[0]}", "simulates the cores of bench --model", _has_llvm),
         Need("linux-source", "the kernel's test vectors", _has_kernel_source),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from crosslane import steer
 from crosslane.generate import draw_batch, generate_batch, output_lens, select_cases
-from crosslane.manifest import REFUSALS, Manifest, manifest_within
+from crosslane.manifest import LIBRARY_STEERING, REFUSALS, Manifest, manifest_within
 from crosslane.model import Domain
 from crosslane.quorum import case_within
 from crosslane.wire import Batch, Edge, Flag, Mark, OpKind, batch_len, decode_batch, displacement, encode_batch_into
@@ -251,6 +251,22 @@ def test_offsets_are_inside_and_outputs_lie_one_behind_the_other(of_mode: MakeMa
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("most", [0, 5000])
+def test_libraries_get_long_messages_too(of_mode: MakeManifest, name: str, most: int) -> None:
+    """Up to 64 KiB, and one of 1 MiB early in each fourth batch; never beyond what the library takes."""
+    manifest = of_mode(name, sessions_per_batch=1024, steering=LIBRARY_STEERING, max_len=most, refusals=())
+    lengths = [batch.ops["aux1"][batch.ops["kind"] == OpKind.SETIV] for batch in first_five(manifest)]
+    if most:
+        assert max(int(found.max()) for found in lengths) <= most
+        return
+    for number, found in enumerate(lengths):
+        rest = found[found < steer.LARGEST]
+        assert 1 << 15 < rest.max() <= (1 << 16) + 1024  # what is steered is a little longer
+        assert 30 < np.count_nonzero(rest > 1 << 13) < 160
+        assert (steer.LARGEST in found[:64]) == (number % 4 == 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_nothing_illegal_is_asked_unless_to_be_refused(of_mode: MakeManifest, name: str) -> None:
     manifest = of_mode(name, steering=("lengths", "sizes", "splits", "counters"))
     batch = generate_batch(manifest, 0)
@@ -310,7 +326,7 @@ def domains(draw: st.DrawFn, manifest: Manifest) -> Domain:
 
 def bounded(of_mode: MakeManifest, name: str, data: st.DataObject, **changes: Any) -> Manifest:
     manifest = of_mode(name, sessions_per_batch=32, **changes)
-    return manifest_within(manifest, data.draw(domains(manifest)))
+    return replace(manifest_within(manifest, data.draw(domains(manifest))), **changes)
 
 
 any_domain = settings(

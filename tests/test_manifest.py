@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from crosslane.errors import BadInput
 from crosslane.manifest import (
     GENERATOR_VERSION,
+    LIBRARY_STEERING,
     STEERING,
     CaseId,
     Manifest,
@@ -72,7 +73,8 @@ def test_a_bounded_manifest_takes_from_the_domain_what_a_library_computes_and_sh
     bounded = manifest_within(manifest, DOMAIN)
     for name in BOUNDED:
         assert getattr(bounded, name) == getattr(DOMAIN, name) != getattr(manifest, name)
-    rest = {field.name for field in fields(Manifest)} - {*BOUNDED, "iv_out"}
+    rest = {field.name for field in fields(Manifest)} - {*BOUNDED, "iv_out", "steering"}
+    assert bounded.steering == LIBRARY_STEERING != manifest.steering
     assert all(getattr(bounded, name) == getattr(manifest, name) for name in rest)
     assert bounded.digest != manifest.digest
     assert parse_manifest(bounded.to_json(), "here") == bounded
@@ -110,7 +112,7 @@ def test_every_field_is_in_the_digest(make_manifest: MakeManifest, name: str) ->
 @given(
     seed=st.text(max_size=30), block_len=st.integers(1, 64), ways=st.integers(1, 64), num_keys=st.integers(1, 3),
     key_lens=st.lists(st.integers(0, 64), min_size=1, max_size=8).map(tuple),
-    steering=st.lists(st.sampled_from(sorted(set(STEERING))), min_size=1, max_size=20).map(tuple),
+    steering=st.lists(st.sampled_from(sorted({*STEERING, *LIBRARY_STEERING})), min_size=1, max_size=20).map(tuple),
     split=st.sampled_from(["byte", "block", "none"]), policies=st.sampled_from([(), ("weak_subkey",)]),
 )  # fmt: skip
 def test_manifests_come_back(make_manifest: MakeManifest, **facts: Any) -> None:

@@ -125,7 +125,9 @@ def test_each_library_has_a_plan_within_its_domain(registry: Registry) -> None:
         assert domain is not None
         assert item.bounded
         assert item.manifest == manifest_within(own.manifest, domain) != own.manifest
-        [cell] = item.cells
+        cell, *backends = item.cells
+        assert {item.cell.driver for item in backends} <= {cell.cell.driver}
+        assert all(item.cell.backend for item in backends)
         assert (str(cell.cell), cell.provider, cell.comparisons) == (f"ctr(aes)/{provider.name}@{NATIVE}", True, 240)
         assert (item.oracle, item.blocks, item.reference) == (own.oracle, own.blocks, own.reference)
     assert len({item.manifest.digest for item in (own, *made.values())}) >= 4

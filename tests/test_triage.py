@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,38 @@ def test_what_cannot_be_triaged_is_one_sentence(work: Path, tmp_path: Path) -> N
         assert done.returncode == 2, done.stdout + done.stderr
         assert sentence in done.stderr
         assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_the_library_of_a_revision_is_what_its_build_left(work: Path, tmp_path: Path) -> None:
+    """The build puts the system's library where --library says: it agrees, and the end does not hold."""
+    found = Store(work / "findings").read(the_id(work))
+    key = replace(found.record.key, implementation="libgcrypt")
+    record = replace(found.record, key=key, cells=(f"{key.algorithm}/libgcrypt@{NATIVE}",), impls=())
+    store = Store(tmp_path / "findings")
+    store.put(replace(found, record=record))
+    shared = subprocess.run(["gcc", "-print-file-name=libgcrypt.so"], capture_output=True, text=True, check=True)
+    repo = tmp_path / "library"
+    repo.mkdir()
+    git(repo, "init", "--quiet")
+    first, last = (commit(repo, text) for text in ("one", "two"))
+    copied = f"cp -L {shared.stdout.strip()} lib/libgcrypt.so.20"
+    build = f"sh -c 'mkdir -p lib && {copied} && ln -sf libgcrypt.so.20 lib/libgcrypt.so'"
+    for library, sentence in (
+        ("libgcrypt:lib", f"the bad revision {last} agrees on the case"),
+        ("libgcrypt:nowhere", f"the bad revision {last} cannot be built or run"),
+        ("libgcrypt:../lib", "is not PROVIDER:FOLDER"),
+        ("moon:lib", f"the bad revision {last} cannot be built or run"),
+    ):
+        done = crosslane(
+            "bisect", record.id, "--findings", tmp_path / "findings", "--repo", repo, "--build", build, "--good", first,
+            "--bad", last, "--library", library, "--repeat", "1", cwd=tmp_path,
+        )  # fmt: skip
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert sentence in done.stderr
+        assert done.stderr.count("\n") == 1, done.stderr
+    done = crosslane("triage", record.id, "--findings", tmp_path / "findings", cwd=tmp_path)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "its case agrees in" in done.stderr
 
 
 @pytest.mark.skipif(HOST != "x86_64", reason="the faults named here are in code for x86-64")

@@ -76,13 +76,13 @@ def build_shim(registry: Registry, lane: Lane, implementations: Sequence[Impleme
     return _build([plan_shim(registry, lane, implementations, toolchain)], None)[0]
 
 
-def build_instance(registry: Registry, instance: Instance) -> Path:
-    """Build, or find in the cache, the shim of an instance, linked dynamically to its library.
+def build_instance(registry: Registry, instance: Instance, *, probe: bool = False) -> Path:
+    """Build, or find in the cache, the shim of an instance, linked dynamically to its library; or its probe.
 
     Raises as ``build_shim`` does, and ``MissingTool`` with the package where header or library is not installed.
     """
     release, toolchain = linked_toolchain(instance)
-    program = plan_provider(registry, instance.lane, release, toolchain)
+    program = plan_provider(registry, instance.lane, release, toolchain, probe=probe)
     try:
         return _build([program], None)[0]
     except BadInput as error:

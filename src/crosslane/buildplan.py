@@ -278,21 +278,30 @@ def provider_symbol(provider: Provider) -> str:
     return f"provider_{provider.name.replace('-', '_')}"
 
 
-def plan_provider(registry: Registry, lane: Lane, provider: Provider, toolchain: Toolchain) -> Program:
-    """Plan the shim of a provider in a lane: the adapter, linked to the library as the system installs it."""
+def plan_provider(
+    registry: Registry, lane: Lane, provider: Provider, toolchain: Toolchain, *, probe: bool = False
+) -> Program:
+    """Plan the shim of a provider in a lane: the adapter, linked to the library as the system installs it.
+
+    With ``probe`` there is no shim around the adapter but the program that shows what runs in the library.
+    """
     shim = registry.root / "impls" / "shim"
     shop = _workshop(registry, lane, toolchain)
     common = (*feature_flags(lane.arch, ()), *_OWN_WARNINGS)
     symbol = provider_symbol(provider)
     flags = (*common, "-fvisibility=hidden", *provider_defines(provider))
-    units = [*_shim_units(shop, shim, lane, common, library=True), *_mode_units(shop, registry, lane)]
     include = [shim, provider.folder.parent, provider.folder]
     # C++ shares inline functions with the library, and what is static in them, by name: those must not become local.
     keep = "" if provider.has_cxx else symbol
-    units.append(shop.unit(symbol, sources=provider.sources, include=include, flags=flags, keep=keep))
+    adapter = shop.unit(symbol, sources=provider.sources, include=include, flags=flags, keep=keep)
+    link = ((*_LINK_FLAGS, "-Wl,-z,now"), tuple(f"-l{library}" for library in provider.libraries))
+    if probe:
+        source = provider.folder.parent / "probe.c"
+        main = shop.unit("probe", sources=[source], include=[shim, source.parent], flags=flags)
+        return shop.program("probe", units=[adapter, main], subject=source, contains=[provider.name], link=link)
+    units = [*_shim_units(shop, shim, lane, common, library=True), *_mode_units(shop, registry, lane), adapter]
     text = tables_text((), registry.modes, [symbol])
     units.append(shop.unit("tables", sources=[], include=[shim], flags=common, text=text))
-    link = ((*_LINK_FLAGS, "-Wl,-z,now"), tuple(f"-l{library}" for library in provider.libraries))
     return shop.program("shim", units=units, subject=provider.folder, contains=[provider.name], link=link)
 
 

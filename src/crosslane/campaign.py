@@ -19,7 +19,7 @@ from crosslane.buildcache import cache_folder, store_text
 from crosslane.checks import Check, judge_all
 from crosslane.conduct import conduct
 from crosslane.errors import HarnessFault
-from crosslane.memory import die_with_parent, keep_freed_memory
+from crosslane.memory import die_with_parent, keep_freed_memory, return_freed_memory
 from crosslane.plan import AlgorithmPlan
 from crosslane.records import AlgorithmResult, CellResult
 
@@ -77,7 +77,9 @@ def _work(plan: AlgorithmPlan) -> AlgorithmResult:
     def notify(count: int) -> None:
         _QUEUE.put((name, count))
 
-    return conduct(plan, notify)
+    result = conduct(plan, notify)
+    return_freed_memory()
+    return result
 
 
 def _drain(channel: Any, progress: Progress, stop: threading.Event, tell: Callable[[Progress], None]) -> None:

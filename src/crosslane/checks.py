@@ -131,7 +131,8 @@ def _covered(covers: tuple[str, ...], cell: CellResult) -> Outcome:
 
 def judge_all(checks: Sequence[Check], cell: CellResult) -> tuple[Judgement, ...]:
     """What every check says of one cell."""
-    outcomes = [(check, check.judge(cell)) for check in checks]
+    unswitched = Outcome(None, f"its switch is not effective for this algorithm: {cell.reason}")
+    outcomes = [(check, unswitched if cell.state == "not_effective" else check.judge(cell)) for check in checks]
     return tuple(Judgement(check.name, check.sentence, outcome.passed, outcome.reason) for check, outcome in outcomes)
 
 

@@ -86,6 +86,10 @@ class SharedMemory:
             ) from error
         self.view = memoryview(self._map)
 
+    def forget(self) -> None:
+        """Give the pages back to the system: all bytes are zero then. Not of sealed memory, which refuses it."""
+        self._map.madvise(mmap.MADV_REMOVE)
+
     def close(self) -> None:
         """Release the descriptor, once; the mapping goes when the last view of it does."""
         if self.fd < 0:
@@ -115,7 +119,7 @@ class Shim:
     """One living shim process, opened for one implementation and mode. Use as a context manager."""
 
     def __init__(self, command: Sequence[str], opening: Opening, environment: Sequence[tuple[str, str]] = ()) -> None:
-        """Start ``command`` (launcher, runner and program), with variables of the environment, and open it.
+        """Start ``command`` (launcher, runner and program) with just these variables, and open it.
 
         Raises ShimDied, SubjectEnded where the implementation's getter crashes or hangs, or HarnessFault.
         """
@@ -133,7 +137,7 @@ class Shim:
                 stderr=stderr,
                 bufsize=0,
                 pass_fds=() if opening.inline else fds,
-                env={**os.environ, **dict(environment)},
+                env=dict(environment),  # and nothing of the user's, which could choose the code that runs
                 process_group=0,  # Ctrl-C is for the engine, which ends its shims: it must not look like their crash
             )
         except OSError as error:

@@ -105,8 +105,9 @@ class Desk:
 
 def open_desk(desk: Desk, block_len: int) -> None:
     """Start the subject and note what it says of itself; void where it is not what the cipher's metadata says."""
-    if desk.plan.problem:
-        desk.state, desk.reason = "unusable", desk.plan.problem
+    if desk.plan.problem or not desk.plan.switched:
+        desk.state = "unusable" if desk.plan.problem else "not_effective"
+        desk.reason = desk.plan.problem or desk.plan.switch
         return
     try:
         shim = desk.executor.open()
@@ -257,7 +258,7 @@ def result_of(desk: Desk) -> CellResult:
         state=desk.state,
         reason=desk.reason,
         comparisons=desk.comparisons,
-        wanted=0 if desk.state in ("declined", "unusable") else desk.plan.comparisons,
+        wanted=0 if desk.state in ("declined", "unusable", "not_effective") else desk.plan.comparisons,
         skipped=desk.not_run,
         num_vectors=desk.num_vectors,
         num_departed=desk.num_departed,
@@ -280,4 +281,5 @@ def result_of(desk: Desk) -> CellResult:
         full=desk.plan.full and desk.plan.comparisons >= MESSAGES_PER_BATCH,
         build_lane=desk.plan.build_lane,
         library=desk.library,
+        switch=desk.plan.switch,
     )

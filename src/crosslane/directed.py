@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,9 @@ _LONG_ITERATIONS = 100_000
 """From so many on a vector takes an emulator seconds."""
 
 _LEAST_OF_SOURCE = 8
+_CASE = struct.Struct("<QIIBBHIQ")
+_OP = struct.Struct("<8B5Q")
+"""Records of ``wire.CASE`` and ``wire.OP``: a hundred thousand cases as Python's numbers would take 150 MB."""
 
 
 @dataclass(frozen=True)
@@ -70,24 +74,24 @@ class DirectedBuilder:
     def __init__(self, *, policy: int = 0) -> None:
         """``policy`` is the key-refusal policy of every case, as bits."""
         self._policy = policy
-        self._cases: list[tuple[int, int, int, int]] = []
-        self._ops: list[tuple[int, ...]] = []
-        self._statuses: list[int] = []
+        self._cases = bytearray()
+        self._ops = bytearray()
+        self._statuses = bytearray()
         self._blob = bytearray()
         self._out = bytearray()
         self._names: list[str] = []
 
     def _op(self, kind: OpKind, data: bytes, layout: _Layout, *, flags: int = 0, aux: tuple[int, int] = (0, 0)) -> None:
-        self._ops.append(
-            (kind, 0, flags, layout.in_edge, layout.in_align, layout.out_edge, layout.out_align, 0,
-             len(self._blob), len(data), len(self._out), *aux)
+        self._ops += _OP.pack(
+            kind, 0, flags, layout.in_edge, layout.in_align, layout.out_edge, layout.out_align, 0,
+            len(self._blob), len(data), len(self._out), *aux
         )  # fmt: skip
         self._statuses.append(Status.OK)
         self._blob += data
 
     def add(self, known: Known, layout: _Layout = _LAYOUTS[0]) -> None:
         """Add a session of this one message."""
-        first = len(self._ops)
+        first = len(self._statuses)
         self._op(OpKind.SETKEY, known.key, layout)
         self._op(OpKind.SETIV, known.iv, layout, aux=(len(known.aad), len(known.data)))
         if known.aad:
@@ -100,22 +104,19 @@ class DirectedBuilder:
             self._op(OpKind.TAG, known.tag if known.decrypting else b"", layout)
             self._out += b"" if known.decrypting else known.tag
             self._statuses[-1] = Status.BAD_TAG if known.refused else Status.OK
-        self._cases.append((first, len(self._ops) - first, int(known.decrypting), len(known.tag)))
+        num_ops = len(self._statuses) - first
+        self._cases += _CASE.pack(first, num_ops, self._policy, known.decrypting, 0, 0, len(known.tag), 0)
         self._names.append(known.name)
 
     def build(self) -> DirectedBatch:
         """The batch and what it must give."""
-        cases = np.zeros(len(self._cases), CASE)
-        cases["policy"] = self._policy
-        for number, name in enumerate(("first_op", "num_ops", "decrypting", "tag_len")):
-            cases[name] = [values[number] for values in self._cases]
-        ops = np.array(self._ops, OP) if self._ops else np.zeros(0, OP)
+        cases, ops = np.frombuffer(bytes(self._cases), CASE), np.frombuffer(bytes(self._ops), OP)
         blob = np.frombuffer(bytes(self._blob), np.uint8)
         batch = Batch(cases, ops, blob, len(self._out), np.ones(len(cases), np.int64))
         ran = np.zeros(len(cases), CASE_RESULT)
         ran["verdict"] = Verdict.RAN
         out = np.frombuffer(bytes(self._out), np.uint8)
-        expected = Results(np.zeros(8, np.uint64), ran, np.array(self._statuses, np.uint8), out)
+        expected = Results(np.zeros(8, np.uint64), ran, np.frombuffer(bytes(self._statuses), np.uint8), out)
         return DirectedBatch(batch, expected, tuple(self._names))
 
 

@@ -40,7 +40,7 @@ class Station:
     """How to start a subject: ``command`` is launcher, runner and program; ``hide`` masks CPU features.
 
     ``inline`` sends batches on the stream even where the shim could share memory, as for a board or a virtual machine.
-    ``environment`` are variables that the process gets beside the engine's own.
+    ``environment`` are all variables that the process has.
     """
 
     command: tuple[str, ...]
@@ -275,6 +275,10 @@ class Executor:
         """Tell the living process to end, and do not wait for it: ``close`` does."""
         if self._shim is not None:
             self._shim.hang_up()
+
+    def forget(self) -> None:
+        """Give back the memory of the last batch's results, which are gone then."""
+        self._results_memory.forget()
 
     def release(self) -> None:
         """End the process and give the memory back."""

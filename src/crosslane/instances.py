@@ -11,7 +11,7 @@ from pathlib import Path
 from crosslane.errors import BadInput
 from crosslane.isa import ARCHES, host_arch
 from crosslane.lanes import lanes_for_host
-from crosslane.model import Cell, Instance, Lane, LibraryBuild, Registry, Sysroot
+from crosslane.model import Backend, Cell, Instance, Lane, LibraryBuild, Registry, Sysroot
 from crosslane.names import DRIVER_PATTERN, unknown_name
 
 __all__ = ["instance_of", "instances", "read_providers", "suite_lane", "with_builds"]
@@ -41,7 +41,31 @@ def suite_lane(sysroot: Sysroot, host: str | None = None) -> Lane:
 
 
 def instances(registry: Registry, host: str | None = None) -> Iterator[Instance]:
-    """Every instance on a host (default: this machine).
+    """Every instance on a host (default: this machine): each library as it is, then by its backends."""
+    lanes = lanes_for_host(registry, host)
+    for instance in _libraries(registry, host):
+        yield instance
+        for backend in instance.provider.backends:
+            lane = instance.lane if instance.lane.arch in backend.arches else None
+            if lane is not None and backend.cpu:
+                lane = _lane_with_cpu(instance, backend, lanes)
+            if lane is not None:
+                yield replace(instance, lane=lane, backend=backend)
+
+
+def _lane_with_cpu(instance: Instance, backend: Backend, lanes: Sequence[Lane]) -> Lane | None:
+    """Where an emulator with the backend's CPU model runs the library; None where none does.
+
+    A library of a sysroot stays in the sysroot's lane, whose emulator is given that model.
+    """
+    if instance.sysroot is not None:
+        return replace(instance.lane, cpu=backend.cpu) if instance.lane.runner == "qemu" else None
+    fitting = [lane for lane in lanes if (lane.arch, lane.cpu) == (instance.lane.arch, backend.cpu)]
+    return next((lane for lane in fitting if lane.runner == "qemu" and lane.usual and not lane.hides), None)
+
+
+def _libraries(registry: Registry, host: str | None) -> Iterator[Instance]:
+    """Every library on a host, without backends.
 
     The system's libraries and the builds of the command line in the native lane of the full grids, those of sysroots
     in lanes of their own.
@@ -63,7 +87,7 @@ def instances(registry: Registry, host: str | None = None) -> Iterator[Instance]
 def instance_of(registry: Registry, cell: Cell) -> Instance | None:
     """The instance that a cell is of; None where it is an implementation's."""
     for instance in instances(registry):
-        if (instance.name, instance.lane.name, instance.backend) == (cell.driver, cell.lane, cell.backend):
+        if instance.cell(cell.algorithm.mode, cell.algorithm.cipher) == cell:
             return instance
     return None
 

@@ -89,6 +89,7 @@ def _run_vectors(directed: DirectedBatch, desks: Sequence[Desk], memory: SharedM
     for desk in started:
         try:
             _judge_vectors(desk, directed, desk.executor.finish())
+            desk.executor.forget()
             notify(len(directed.batch))
         except HarnessFault as fault:
             desk.fail(fault)

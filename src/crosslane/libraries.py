@@ -23,8 +23,9 @@ _WORDS = {
     "UNUSABLE": "unusable",
     "VOID": "void",
     "DID NOT RUN": "did not run",
+    "not effective": "switch not effective",
 }
-_ORDER = tuple(dict.fromkeys((*_WORDS.values(), "switch not effective")))
+_ORDER = tuple(dict.fromkeys(_WORDS.values()))
 
 
 def library_rows(registry: Registry, plans: RunPlan, results: Sequence[AlgorithmResult]) -> tuple[LibraryRow, ...]:

@@ -35,11 +35,12 @@ def library_runner(instance: Instance) -> tuple[tuple[str, ...], Sequence[Path]]
 
 
 def library_environment(instance: Instance) -> tuple[tuple[str, str], ...]:
-    """The variables that tell a library where its own modules are, where it is not the system's."""
+    """All variables of a library's processes: the provider's, the backend's switch, and where its own modules are."""
     folder, provider = library_folder(instance), instance.provider
-    if folder is None or not provider.modules_variable:
-        return ()
-    for name in provider.modules_folders:
-        if (folder / name).is_dir():
-            return ((provider.modules_variable, str(folder / name)),)
-    return ()
+    given = [*provider.environment, *(instance.backend.environment if instance.backend else ())]
+    variables = {name: value for name, _, value in (text.partition("=") for text in given)}
+    if folder is not None and provider.modules_variable:
+        for name in provider.modules_folders:
+            if (folder / name).is_dir():
+                variables.setdefault(provider.modules_variable, str(folder / name))
+    return tuple(sorted(variables.items()))

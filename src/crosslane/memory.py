@@ -9,7 +9,7 @@ import resource
 import signal
 from pathlib import Path
 
-__all__ = ["die_with_parent", "keep_freed_memory", "private_bytes"]
+__all__ = ["die_with_parent", "keep_freed_memory", "private_bytes", "return_freed_memory"]
 
 _PR_SET_PDEATHSIG = 1
 _M_TRIM_THRESHOLD = -1
@@ -26,6 +26,12 @@ def keep_freed_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_M_MMAP_THRESHOLD, 256 << 20)
         mallopt(_M_TRIM_THRESHOLD, 512 << 20)
+
+
+def return_freed_memory() -> None:
+    """Give what this process has freed back to the system, thresholds aside; nothing with another C library."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def private_bytes(pid: int) -> int:

@@ -107,7 +107,7 @@ _PROVIDER_FIELDS = {
 
 # A table [backend.NAME]: a switch of the library's.
 _BACKEND_FIELDS = {
-    "arch": Field(kind="str", allowed=ALL_ARCHES),
+    "arches": Field(kind="str", many=True, min_num=1, allowed=ALL_ARCHES),
     "what": _TEXT,
     "environment": Field(kind="str", many=True, min_num=1, pattern=_VARIABLE_PATTERN, optional=True),
     "cpu": Field(kind="str", pattern=r"[A-Za-z0-9_.,=+-]+", optional=True),

@@ -159,13 +159,13 @@ class Domain:
 class Backend:
     """One of a library's internal code paths, and the switch that leads there (a table ``[backend.NAME]``).
 
-    It belongs to an architecture. ``environment`` are the variables (``NAME=VALUE``) that its processes have; ``cpu``
+    It belongs to architectures. ``environment`` are the variables (``NAME=VALUE``) that its processes have; ``cpu``
     is the emulator's CPU model whose lanes it lives in, empty for those in which the library lives anyhow. ``gate``:
     whether ``check`` runs it unasked.
     """
 
     name: str
-    arch: str
+    arches: tuple[str, ...]
     what: str
     environment: tuple[str, ...] = ()
     cpu: str = ""
@@ -327,7 +327,7 @@ class Instance:
     """One library to be judged: a provider, where its library comes from, and where it runs.
 
     ``name`` stands in cells where a driver does. The library is that of ``sysroot`` or of ``build``; where both are
-    None, the system's. ``backend`` is a code path that the library is made to take, or empty.
+    None, the system's. ``backend`` is a code path that the library is made to take, or None for its own choice.
     """
 
     provider: Provider
@@ -335,7 +335,7 @@ class Instance:
     lane: Lane
     sysroot: Sysroot | None = None
     build: LibraryBuild | None = None
-    backend: str = ""
+    backend: Backend | None = None
 
     @property
     def of_system(self) -> bool:
@@ -344,7 +344,7 @@ class Instance:
 
     def cell(self, mode: str, cipher: str) -> Cell:
         """Its cell for an algorithm."""
-        return Cell(Algorithm(mode, cipher), self.name, self.lane.name, self.backend)
+        return Cell(Algorithm(mode, cipher), self.name, self.lane.name, self.backend.name if self.backend else "")
 
 
 @dataclass(frozen=True, order=True)

@@ -23,6 +23,7 @@ from crosslane.oracles import load_oracles, oracle_names
 from crosslane.quorum import Member
 from crosslane.registry import cells, cipher_named, implementation_named, mode_named
 from crosslane.stations import Stations, programs_for
+from crosslane.switches import Effect, Prober, effect_text, seen_switches
 
 __all__ = [
     "BEYOND_4_GIB",
@@ -49,7 +50,7 @@ BEYOND_4_GIB = (1 << 32) + 4096 + 33
 @dataclass(frozen=True)
 class Counts:
     """Comparisons per cell: where the full grids run natively, where they run under qemu, everywhere else; of libraries
-    natively and under qemu.
+    natively and under qemu, and at most of a backend.
     """
 
     native: int = 65_536
@@ -57,11 +58,12 @@ class Counts:
     other: int = 640
     provider: int = 24_576
     provider_emulated: int = 4_096
+    backend: int = 8_192
 
     @classmethod
     def each(cls, count: int) -> Counts:
         """The same for every cell."""
-        return cls(count, count, count, count, count)
+        return cls(count, count, count, count, count, count)
 
     def shared(self, share: int) -> Counts:
         """One part in ``share`` of them, at least one comparison each."""
@@ -95,7 +97,8 @@ class CellPlan:
     ``provider`` says that the subject is a library that this project did not write. ``ways`` and ``declared`` paths are
     what impl.toml says of the subject (0: nothing), which the code must say too; ``wipes`` is a claim of it. ``hides``
     are the CPU's features that it is not told of. ``emulated``: under qemu, which may end by its own fault.
-    ``instance`` is the library, ``problem`` says in a sentence why it cannot be run.
+    ``instance`` is the library, ``problem`` says in a sentence why it cannot be run. ``switch`` is what the switch of
+    its backend was seen to do; where not ``switched`` it changes nothing for the algorithm, and nothing is run.
     ``large``: it gets the algorithm's large message, which takes an emulator long.
     """
 
@@ -116,6 +119,8 @@ class CellPlan:
     emulated: bool = False
     instance: Instance | None = None
     problem: str = ""
+    switch: str = ""
+    switched: bool = True
     large: bool = False
 
 
@@ -190,6 +195,14 @@ def _of_providers(registry: Registry, selection: Selection, offered: list[Cell])
     return [cell for cell in offered if cell.driver in selection.providers] if selection.providers else offered
 
 
+def _backend_wanted(registry: Registry, selection: Selection, cell: Cell) -> bool:
+    """Whether a cell with a backend is to run: those of the gate, others where a provider or a backend is named."""
+    if not cell.backend or selection.providers or any(":" in pattern for pattern in selection.patterns):
+        return True
+    instance = instance_of(registry, cell)
+    return instance is not None and instance.backend is not None and instance.backend.gate
+
+
 def selected_cells(registry: Registry, selection: Selection) -> tuple[list[Cell], list[Lane]]:
     """The cells that a selection means, and the lanes they lie in; raises BadInput where it means none."""
     lanes = _selected_lanes(registry, selection)
@@ -197,6 +210,7 @@ def selected_cells(registry: Registry, selection: Selection) -> tuple[list[Cell]
     _check_without(registry, selection)
     every = [cell for cell in cells(registry) if cell.driver not in selection.without]
     offered = _of_providers(registry, selection, [cell for cell in every if cell.lane in names])
+    offered = [cell for cell in offered if _backend_wanted(registry, selection, cell)]
     if not selection.patterns:
         return offered, lanes
     for pattern in selection.patterns:
@@ -250,7 +264,10 @@ def make_plans(
     load_oracles(registry.root, selection.without)  # a missing library is said before anything runs
     stations = Stations(registry, programs, require_sandbox=require_sandbox, large_len=large_len)
     by_name = {lane.name: lane for lane in lanes}
-    planner = _Planner(registry, stations, oracle_lane, by_name, seed, counts or Counts(), selection.without, large_len)
+    switches = _switches(registry, stations, chosen, seed)
+    planner = _Planner(
+        registry, stations, oracle_lane, by_name, seed, counts or Counts(), selection.without, large_len, switches
+    )
     plans = [
         plan
         for algorithm in sorted({cell.algorithm for cell in chosen})
@@ -261,6 +278,19 @@ def make_plans(
         )
     ]
     return RunPlan(tuple(plans), tuple(lanes), stations.missing)
+
+
+def _switches(registry: Registry, stations: Stations, chosen: Sequence[Cell], seed: str) -> dict[Cell, Effect | str]:
+    """What the switches of the chosen cells do, or why that cannot be said."""
+    found = [(cell, instance_of(registry, cell)) for cell in chosen if cell.backend]
+    asked = [(cell, instance) for cell, instance in found if instance is not None]
+
+    def manifest(cell: Cell, instance: Instance) -> Manifest:
+        domain = instance.provider.domain(cell.algorithm.mode, cell.algorithm.cipher)
+        whole = manifest_of(registry, cell.algorithm, seed)
+        return manifest_within(whole, domain) if domain else whole
+
+    return seen_switches(Prober(registry, stations.launcher), asked, manifest)
 
 
 @dataclass(frozen=True)
@@ -275,6 +305,7 @@ class _Planner:
     counts: Counts
     without: tuple[str, ...]
     large_len: int
+    switches: dict[Cell, Effect | str]
 
     def plans(
         self, algorithm: Algorithm, chosen: Sequence[Cell], vectors: tuple[VectorFile, ...]
@@ -323,7 +354,7 @@ class _Planner:
         for instance in instances(self.registry):
             provider = instance.provider
             domain = provider.domain(algorithm.mode, algorithm.cipher)
-            if domain is None or provider.name in self.without or not instance.of_system:
+            if domain is None or provider.name in self.without or not instance.of_system or instance.backend:
                 continue
             try:
                 station = self.stations.of_instance(instance, algorithm.mode, algorithm.cipher)
@@ -356,7 +387,10 @@ class _Planner:
     def _library_cell(self, cell: Cell, instance: Instance) -> CellPlan:
         lane = self.lanes[cell.lane]
         station, problem = self._library(instance, cell.algorithm)
+        seen = self.switches.get(cell, "")
+        switch = effect_text(instance.backend, seen) if instance.backend and isinstance(seen, Effect) else ""
         emulated = lane.runner == "qemu"
+        count = self.counts.provider_emulated if emulated else self.counts.provider
         return CellPlan(
             cell=cell,
             needed_features=(),
@@ -366,12 +400,14 @@ class _Planner:
             full=not emulated,
             paths=(),
             station=station,
-            comparisons=self.counts.provider_emulated if emulated else self.counts.provider,
+            comparisons=min(count, self.counts.backend) if instance.backend else count,
             provider=True,
             wipes=instance.provider.wipes,
             emulated=emulated,
             instance=instance,
-            problem=problem,
+            problem=problem or (seen if isinstance(seen, str) else ""),
+            switch=switch,
+            switched=not isinstance(seen, Effect) or seen.effective,
         )
 
     def _library(self, instance: Instance, algorithm: Algorithm) -> tuple[Station, str]:

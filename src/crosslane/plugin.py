@@ -169,7 +169,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
             for name, value in getattr(report, "user_properties", ()):
                 if name == _PROPERTY and getattr(report, "when", "") == "call":
                     cells[value["cell"]] = value
-                    if value["passed"] is None and value["state"] != "declined":
+                    if value["passed"] is None and value["state"] not in ("declined", "not_effective"):
                         open_points.append(value["check"])
     if not cells:
         return
@@ -178,6 +178,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         "agreed": sum(value["state"] == "ran" and not value["red"] and value["comparisons"] > 0 for value in values),
         "not compared": sum(value["state"] == "ran" and value["comparisons"] == 0 for value in values),
         "declined": sum(value["state"] == "declined" and not value["red"] for value in values),
+        "not effective": sum(value["state"] == "not_effective" for value in values),
         "red": sum(value["red"] for value in values),
     }
     verdicts = ", ".join(f"{count} {name}" for name, count in states.items() if count)

@@ -19,7 +19,7 @@ __all__ = [
     "State",
 ]
 
-State = Literal["ran", "declined", "void", "not_run", "unusable"]
+State = Literal["ran", "declined", "void", "not_run", "unusable", "not_effective"]
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,8 @@ class CellResult:
     the full grids, ``build_lane`` whether that is there for its compiler. ``faults`` are its findings once they were
     shrunk. ``library`` is what a provider's cell was about, ``optional`` whether not every build of it has the
     algorithm. CPU times are in seconds. A cell is ``unusable`` where the library that it is about cannot be run at all,
-    with the reason.
+    with the reason, and ``not_effective`` where the switch of its backend changes nothing for the algorithm; ``switch``
+    is what it was seen to do.
     """
 
     cell: str
@@ -152,6 +153,7 @@ class CellResult:
     build_lane: bool = False
     faults: tuple[FaultSeen, ...] = ()
     library: Library | None = None
+    switch: str = ""
     optional: bool = False
 
     @property

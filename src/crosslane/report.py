@@ -24,6 +24,7 @@ _STYLES = {
     "UNUSABLE": "bold magenta",
     "FINDING": "bold red",
     "declined": "dim",
+    "not effective": "dim",
     "not compared": "yellow",
     "agreed": "green",
 }
@@ -125,7 +126,7 @@ def _exceptions(result: RunResult) -> Iterator[str]:
     reasons: dict[tuple[str, str], int] = {}
     for cell in result.cells():
         for judgement in cell.judgements:
-            if judgement.passed is None and cell.state not in ("declined", "unusable"):
+            if judgement.passed is None and cell.state not in ("declined", "unusable", "not_effective"):
                 key = (judgement.check, judgement.reason)
                 reasons[key] = reasons.get(key, 0) + 1
     yield from _judged(result)

@@ -69,10 +69,10 @@ class Stations:
         self._large_len = large_len
         self._registry = registry
         self._programs = programs
-        self._launcher = build_launcher(registry.root)
+        self.launcher = build_launcher(registry.root)
         self._libraries: dict[tuple[str, str], Path | BadInput | MissingTool] = {}
         self._require = require_sandbox
-        self.missing = sandbox.probe(self._launcher).missing
+        self.missing = sandbox.probe(self.launcher).missing
         if require_sandbox and self.missing:
             raise HarnessFault(
                 f"this host refuses the sandbox layers {', '.join(self.missing)} and --require-sandbox was given: "
@@ -114,7 +114,7 @@ class Stations:
         limit = memory_limit(lane)
         return tuple(
             sandbox.launcher_argv(
-                self._launcher,
+                self.launcher,
                 command,
                 memory_limit=None if limit is None else limit + self._large_len,
                 cpu_limit_s=CPU_LIMIT_S + self._large_len // _LARGE_BYTES_PER_S,

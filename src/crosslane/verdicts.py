@@ -12,8 +12,8 @@ def cell_verdict(cell: CellResult) -> str:
     """One word, or a few, for a cell."""
     if cell.state in ("void", "not_run"):
         return "VOID" if cell.state == "void" else "DID NOT RUN"
-    if cell.state == "unusable":
-        return "UNUSABLE"
+    if cell.state in ("unusable", "not_effective"):
+        return "UNUSABLE" if cell.state == "unusable" else "not effective"
     if cell.red:
         return "FINDING"
     if cell.state == "declined":

@@ -98,7 +98,7 @@ class Apt:
     def __init__(self, suite: str, arch: str, mirror: Mirror) -> None:
         """Write the configuration; raises MissingTool where Debian's keyring, or a program, is missing."""
         self._suite, self._arch, self._mirror = suite, arch, mirror
-        for program, package in (("apt-get", "apt"), ("dpkg-deb", "dpkg"), ("gpgv", "gpgv")):
+        for program, package in (("apt-get", "apt"), ("dpkg-deb", "dpkg")):
             if shutil.which(program) is None:
                 raise MissingTool(f"the program {program} is not installed, which fetching needs; install {package}")
         if not KEYRING.is_file():

@@ -35,7 +35,9 @@ class Search:
     """What to walk: ``repo`` is the checkout, ``build`` the command that builds a revision, run in a checkout of it.
 
     ``subject`` is the folder within the repository that ``--impls`` would name; None: the one of the finding, where
-    that lies in the repository. Each revision runs the case ``repeat`` times, and departs where one of them does.
+    that lies in the repository. ``library`` stands in its place for a library: ``PROVIDER:FOLDER[:INCLUDE]``, folders
+    within the repository as a build leaves them. Each revision runs the case ``repeat`` times, and departs where one of
+    them does.
     """
 
     repo: Path
@@ -45,6 +47,7 @@ class Search:
     lanes: tuple[str, ...] = ()
     repeat: int = 5
     subject: Path | None = None
+    library: str = ""
 
 
 def bisect(kept: Kept, search: Search, findings: Path) -> Iterator[str]:
@@ -64,7 +67,8 @@ def bisect(kept: Kept, search: Search, findings: Path) -> Iterator[str]:
             f"{search.good} is no ancestor of {search.bad} in {shown(search.repo)}: give as --good a revision that "
             "lies before the one that departs"
         )
-    subject, words = _subject(kept, search, top), _words(search)
+    library, words = _library(search), _words(search)
+    subject = Path() if library else _subject(kept, search, top)
     with _tree(top, bad) as tree:
         _check_program(words, tree, search)
         step = Step(
@@ -75,6 +79,7 @@ def bisect(kept: Kept, search: Search, findings: Path) -> Iterator[str]:
             subject=str(subject),
             lanes=search.lanes,
             repeat=search.repeat,
+            library=library,
         )
         spec = tree.parent / "step.json"
         spec.write_text(json.dumps(asdict(step)), encoding="utf-8")
@@ -121,12 +126,24 @@ def _subject(kept: Kept, search: Search, top: Path) -> Path:
     if not record.impls:
         raise BadInput(
             f"finding {record.id} was found without --impls: name the folder of the implementation within the "
-            "repository with --subject"
+            "repository with --subject, or what a build of a library leaves with --library"
         )
     raise BadInput(
         f"finding {record.id} is of {', '.join(record.impls)}, which does not lie in {shown(search.repo)}: correct "
         "--repo, or name the folder within it with --subject"
     )
+
+
+def _library(search: Search) -> tuple[str, ...]:
+    """The provider and the folders that ``--library`` names."""
+    words = tuple(search.library.split(":")) if search.library else ()
+    inside = all(word and not Path(word).is_absolute() and ".." not in Path(word).parts for word in words[1:])
+    if words and (len(words) not in (2, 3) or not words[0] or not inside):
+        raise BadInput(
+            f"--library: {search.library!r} is not PROVIDER:FOLDER or PROVIDER:FOLDER:INCLUDE with folders within the "
+            "repository, such as libgcrypt:src/.libs:src; correct it"
+        )
+    return words
 
 
 def _words(search: Search) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import click
 
 from crosslane.data import data_root, shown
 from crosslane.errors import BadInput
+from crosslane.fetched import find_sysroots
 from crosslane.findings.cli import findings_option
 from crosslane.registry import load_registry
 
@@ -28,7 +29,7 @@ def _kept(name: str, folder: Path, impls: tuple[Path, ...]) -> tuple[Store, Kept
     store = Store(folder)
     kept = store.read(store.resolve(name))
     known = tuple(Path(item) for item in kept.record.impls if Path(item).is_dir())
-    return store, kept, load_registry(data_root(), impls or known)
+    return store, kept, load_registry(data_root(), impls or known, sysroots=find_sysroots())
 
 
 @click.command("triage")
@@ -88,6 +89,12 @@ def triage_command(
 @click.option("--lane", "lanes", multiple=True, help="Lane to run in (default: one that it was seen in).")
 @click.option("--repeat", default=5, show_default=True, type=click.IntRange(1, 1000), help="Runs of a revision.")
 @click.option("--subject", type=click.Path(path_type=Path), help="Folder of the implementation within the repository.")
+@click.option(
+    "--library",
+    default="",
+    metavar="PROVIDER:FOLDER[:INCLUDE]",
+    help="Of a library: its provider, and where within the repository a build leaves it.",
+)
 @findings_option
 def bisect_command(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes them by name
     name: str,
@@ -98,12 +105,15 @@ def bisect_command(  # noqa: PLR0913, PLR0917 - one parameter an option; click p
     lanes: tuple[str, ...],
     repeat: int,
     subject: Path | None,
+    library: str,
     folder: Path,
 ) -> None:
     """Find the commit since which a finding departs, in the history of its subject."""
     from crosslane.triage.bisecting import Search, bisect  # noqa: PLC0415
 
     _, kept, _ = _kept(name, folder, ())
-    search = Search(repo=repo, build=build, good=good, bad=bad, lanes=lanes, repeat=repeat, subject=subject)
+    search = Search(
+        repo=repo, build=build, good=good, bad=bad, lanes=lanes, repeat=repeat, subject=subject, library=library
+    )
     for line in bisect(kept, search, folder):
         click.echo(line)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from crosslane.compare import Departure
 from crosslane.describe import departure_text
 from crosslane.errors import BadInput
-from crosslane.execute import execute_alone
+from crosslane.execute import Station, execute_alone
 from crosslane.findings.case import whole_batch
 from crosslane.findings.gather import Suspect, first_departure
 from crosslane.findings.replay import plan_of
@@ -32,6 +32,7 @@ from crosslane.wire import Watch
 
 __all__ = ["Explanation", "explain"]
 
+_TRIES = 3
 Say = Callable[[str], None]
 
 
@@ -85,8 +86,10 @@ def explain(registry: Registry, kept: Kept, lanes: Sequence[str], say: Say = lam
     by_name = {lane.name: lane for lane in lanes_for_host(registry)}
     cell = min(plan.cells, key=lambda item: (by_name[item.cell.lane].runner != "native", item.cell.lane))
     lane = by_name[cell.cell.lane]
+    if record.judge == "generic":
+        _check_departs(kept, plan.oracle, cell)
     say(f"every cell of {plan.algorithm} runs the case")
-    names = [item.name for item in by_name.values() if item.gate or item.name == lane.name]
+    names = [item.name for item in by_name.values() if item.gate or item.suite or item.name == lane.name]
     places, missing = places_of(registry, plan.algorithm, cell.cell.driver, names)
     ran = run_everywhere(places, kept.case, missing)
     say(f"{cell.cell} is probed")
@@ -117,6 +120,17 @@ def explain(registry: Registry, kept: Kept, lanes: Sequence[str], say: Say = lam
         tools=_tools(registry, lane, ran, record.key.implementation),
         took_s=time.monotonic() - begun,
     )
+
+
+def _check_departs(kept: Kept, oracle: Station, cell: CellPlan) -> None:
+    """Raise BadInput where the case departs no more, before everything else is asked about it."""
+    batch = whole_batch(kept.case)
+    if all(first_departure(batch, cell.station, oracle) is None for _ in range(_TRIES)):
+        name = kept.record.id
+        raise BadInput(
+            f"finding {name}: its case agrees in {cell.cell}, {_TRIES} times of {_TRIES}: `crosslane findings retest "
+            f"{name}` says whether it is fixed"
+        )
 
 
 def _observed(target: Target, finding: str) -> Observations:

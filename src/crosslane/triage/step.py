@@ -10,8 +10,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from crosslane.data import data_root
 from crosslane.errors import BadInput, CrosslaneError
@@ -21,6 +22,8 @@ from crosslane.findings.case import whole_batch
 from crosslane.findings.gather import first_departure
 from crosslane.findings.replay import plan_of
 from crosslane.findings.store import Kept, Store
+from crosslane.instances import read_providers, with_builds
+from crosslane.model import Registry
 from crosslane.plan import AlgorithmPlan, CellPlan
 from crosslane.planted.prove import same_kind, symptom_name
 from crosslane.registry import load_registry
@@ -32,11 +35,17 @@ GOOD, BAD, BROKEN, STOP = 0, 1, 125, 200
 _BUILDS = 3
 """So often a build that fails is tried again: some fail by chance."""
 _BUILD_LIMIT_S = 3600.0
+_BUILD_NAME = "bisected"
+"""What the library of a revision is called in cells."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What each step does; the fields are those of the file."""
+    """What each step does; the fields are those of the file.
+
+    ``library`` is empty for an implementation, else a provider and the folders, within the tree, in which a build
+    leaves its shared libraries and, where there is a third word, its headers.
+    """
 
     tree: str
     build: tuple[str, ...]
@@ -45,6 +54,7 @@ class Step:
     subject: str
     lanes: tuple[str, ...]
     repeat: int
+    library: tuple[str, ...] = ()
 
 
 def _builds(step: Step) -> bool:
@@ -73,10 +83,23 @@ def _departs(plan: AlgorithmPlan, cell: CellPlan, kept: Kept) -> bool:
     return found is not None and same_kind(symptom_name(found), record.key.symptom)
 
 
+def _subject(step: Step, kept: Kept) -> tuple[Registry, Kept]:
+    """The registry with what was built, and the finding as one of that; raises BadInput where it is not there."""
+    tree = Path(step.tree)
+    if not step.library:
+        return load_registry(data_root(), [tree / step.subject]), kept
+    provider, *folders = step.library
+    _, builds = read_providers([f"{_BUILD_NAME}={provider}:{':'.join(str(tree / folder) for folder in folders)}"])
+    record = kept.record
+    backend = record.key.implementation.partition(":")[2]
+    key = replace(record.key, implementation=_BUILD_NAME + (f":{backend}" if backend else ""))
+    return with_builds(load_registry(data_root()), builds), replace(kept, record=replace(record, key=key))
+
+
 def _judged(step: Step, kept: Kept) -> int:
     """The status of a revision that was built."""
     try:
-        registry = load_registry(data_root(), [Path(step.tree) / step.subject])
+        registry, kept = _subject(step, kept)
         plan = plan_of(registry, kept, step.lanes)
         batch = whole_batch(kept.case)
         cells = [cell for cell in plan.cells if execute_unless_declined(cell.station, batch, watch=Watch(0))]
@@ -92,8 +115,9 @@ def _judged(step: Step, kept: Kept) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Do the step that the file describes; returns the status."""
-    fields = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
-    step = Step(**{**fields, "build": tuple(fields["build"]), "lanes": tuple(fields["lanes"])})
+    fields: dict[str, Any] = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
+    made: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in fields.items()}
+    step = Step(**made)
     try:
         if not _builds(step):
             return BROKEN
