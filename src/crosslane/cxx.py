@@ -43,8 +43,11 @@ def with_cxx(toolchain: Toolchain, name: str) -> Toolchain:
             f"packages {package} (as root: apt-get install {package}), or leave it out with --without {name}"
         )
     # Where the toolchain brings all folders of headers itself, as those of a sysroot, those of C++ stand before them.
-    folders = _header_folders(path) if "-nostdinc" in toolchain.flags else ()
+    # The C++ library that it runs with may be a newer one than the compiler's, of which the library needs more.
+    sysroot = "-nostdinc" in toolchain.flags
+    folders = _header_folders(path) if sysroot else ()
     flags = [word for folder in folders for word in ("-isystem", folder)]
+    flags += ["-Wl,--allow-shlib-undefined"] if sysroot else []
     return replace(toolchain, cxx=path, cxx_flags=tuple(flags), identity=f"{toolchain.identity}; {version}")
 
 
