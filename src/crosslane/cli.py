@@ -139,7 +139,13 @@ def _rows(registry: Registry, what: str) -> list[dict[str, Any]]:
         ]
     if what == "providers":
         return [
-            {"name": p.name, "title": p.title, "packages": list(p.packages), "algorithms": len(p.domains)}
+            {
+                "name": p.name,
+                "title": p.title,
+                "packages": list(p.packages),
+                "algorithms": len(p.domains),
+                "ship": p.ship,
+            }
             for p in registry.providers
         ]
     if what == "lanes":

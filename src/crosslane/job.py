@@ -19,6 +19,7 @@ from crosslane.findings.keep import KeptRun
 from crosslane.findings.run import Findings, status_with, with_faults
 from crosslane.isa import host_arch
 from crosslane.libraries import library_rows
+from crosslane.memory import return_freed_memory
 from crosslane.model import Registry
 from crosslane.plan import LARGE_LEN, Counts, RunPlan, Selection, make_plans, selected_cells
 from crosslane.planted.prove import prove
@@ -77,6 +78,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
         console.print(f"unusable: {problem}", markup=False, highlight=False, soft_wrap=True)
     spots = _spots(job, plans, console) if job.prove else []  # built, and their cases seen, before minutes are spent
     campaign.keep_manifests(plans.algorithms)
+    return_freed_memory()  # sources and vectors as they were read
     begun = time.monotonic()
     memory = PeakMemory()
     try:
