@@ -316,12 +316,28 @@ def test_a_library_is_part_of_the_program_s_key() -> None:
         ('refusals = ["key", "data"]', 'refusals = ["keys"]', "refusals has 'keys'; allowed are key, iv, tag, data"),
         ("observes_iv = false\n", "", "the key 'observes_iv' is missing"),
         ("[[algorithm]]", "[algorithm]", "malformed TOML"),
+        ('title = "', 'ship = "no"\ntitle = "', "ship has 'no'; it must be true or false"),
+        ("[cipher.cast5]\n", "[cipher.cast5]\noptional = 1\n", "optional has 1; it must be true or false"),
+        ('mode = "ccm"\n', 'mode = "ccm"\nmax_aad_len = 0\n', "max_aad_len has 0; the least allowed is 1"),
+        ('headers = ["gcrypt.h"]', 'headers = ["../gcrypt.h"]', "headers has '../gcrypt.h'; it must be of the form"),
     ],
 )  # fmt: skip
 def test_a_provider_of_another_kind_is_refused(tree: Path, old: str, new: str, message: str) -> None:
     edit(tree / LIBGCRYPT / "provider.toml", old, new)
     with pytest.raises(BadInput, match=message):
         load_registry(tree)
+
+
+def test_what_is_built_with_a_library_under_the_gpl_is_not_distributed() -> None:
+    assert [provider.name for provider in REGISTRY.providers if not provider.ship] == ["wolfssl"]
+
+
+def test_what_not_every_build_has_is_said_of_a_cipher_or_an_algorithm() -> None:
+    optional = {(provider.name, domain.mode, domain.cipher) for provider, domain in EVERY if domain.optional}
+    assert {name for name in optional if name[0] == "nettle"} == {
+        ("nettle", mode, "sm4") for mode in ("cbc", "ccm", "cfb", "cmac", "ctr", "ecb", "gcm", "xts")
+    }
+    assert {name for name in optional if name[0] == "wolfssl"} == {("wolfssl", "cts_cbc", "aes")}
 
 
 def test_a_domain_has_what_mode_and_cipher_say_where_it_says_nothing() -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from crosslane.buildcache import digest
@@ -143,14 +143,29 @@ class Program:
     libraries: tuple[str, ...] = ()
 
 
+_Files = tuple[tuple[Path, ...], tuple[bytes, ...]]
+
+
 @dataclass(frozen=True)
 class _Workshop:
-    """What the units of one program share; ``base`` is the folder that paths are told from."""
+    """What the units of one program share; ``base`` is the folder that paths are told from.
+
+    ``read`` are files that were read before: hundreds of planted faults are compiled of the same ones.
+    """
 
     base: Path
     toolchain: Toolchain
     opt: str
     compiler: str = "gcc"
+    read: dict[tuple[Path, ...], _Files] = field(default_factory=dict)
+
+    def _files(self, sources: Sequence[Path], include: Sequence[Path]) -> _Files:
+        """The sources and all headers beside them, and their contents."""
+        key = (*sources, *include)
+        if key not in self.read:
+            headers = sorted({path for folder in include for path in folder.glob("*.h")} - set(sources))
+            self.read[key] = (*sources, *headers), read_files((*sources, *headers))
+        return self.read[key]
 
     def unit(
         self,
@@ -164,9 +179,7 @@ class _Workshop:
         patches: tuple[tuple[Path, bytes], ...] = (),
     ) -> Unit:
         """Plan an object; ``include`` are the folders of headers, ``patches`` files with what is compiled instead."""
-        headers = sorted({path for folder in include for path in folder.glob("*.h")} - set(sources))
-        files = (*sources, *headers)
-        contents = read_files(files)
+        files, contents = self._files(sources, include)
         keyed = text + "".join(f"{_name(path, self.base)}={changed!r}" for path, changed in patches)
         all_flags = (*_BASE_FLAGS, *_ARCH_FLAGS.get(self.toolchain.arch, ()), self.opt, *flags)
         join = (*_LTO_JOIN[self.compiler], self.opt) if _LTO in flags else ()

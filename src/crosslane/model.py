@@ -252,6 +252,11 @@ class LibraryBuild:
     folder: Path
     include: Path | None = None
 
+    @property
+    def text(self) -> str:
+        """What names it on the command line."""
+        return f"{self.name}={self.provider}:{self.folder}" + (f":{self.include}" if self.include else "")
+
 
 @dataclass(frozen=True)
 class Lane:

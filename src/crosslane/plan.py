@@ -56,7 +56,7 @@ class Counts:
     native: int = 65_536
     emulated: int = 24_576
     other: int = 640
-    provider: int = 24_576
+    provider: int = 16_384
     provider_emulated: int = 4_096
     backend: int = 8_192
 

@@ -30,6 +30,7 @@ from crosslane.findings.store import UPSTREAM, Kept, Store
 from crosslane.findings.upstream import Upstream, program_text
 from crosslane.findings.upstream_report import agreement_rows, report_text
 from crosslane.generate import select_cases
+from crosslane.instances import instances
 from crosslane.large import LARGE
 from crosslane.manifest import parse_case_id
 from crosslane.model import Implementation, Lane, Provider, Registry
@@ -40,7 +41,7 @@ from crosslane.toolchain import lane_toolchain
 from crosslane.trials import is_trial
 from crosslane.wire import Buffer, Symptom, Verdict
 
-__all__ = ["Keeper", "KeptRun", "ingredients", "kept_lines", "subject_of", "version_of"]
+__all__ = ["Keeper", "KeptRun", "ingredients", "kept_lines", "left_trials", "subject_of", "version_of"]
 
 _MOST_BATCHES = 4
 _RATE_RUNS = 10
@@ -71,9 +72,9 @@ class _Found:
 
 def subject_of(registry: Registry, driver: str) -> Implementation | Provider:
     """The implementation or the provider of that name."""
-    for provider in registry.providers:
-        if provider.name == driver:
-            return provider
+    for instance in instances(registry):
+        if instance.name == driver:
+            return instance.provider
     return implementation_named(registry, driver)
 
 
@@ -121,7 +122,7 @@ class Keeper:
                 name, lane = str(place.cell), lanes[place.cell.lane]
                 failed += [(name, why)] if why else []
                 sightings += [(name, self._put(job.plan, place, lane, cell.library, item)) for item in found]
-        failed += _trials(results, sightings)
+        failed += left_trials(results, sightings)
         return KeptRun(tuple(sightings), tuple(failed))
 
     def _put(self, plan: AlgorithmPlan, place: CellPlan, lane: Lane, library: Library | None, found: _Found) -> Record:
@@ -184,7 +185,9 @@ def version_of(cell: CellResult) -> str:
     return cell.library.version if cell.library else ""
 
 
-def _trials(results: Sequence[AlgorithmResult], sightings: Sequence[tuple[str, Record]]) -> Iterator[tuple[str, str]]:
+def left_trials(
+    results: Sequence[AlgorithmResult], sightings: Sequence[tuple[str, Record]]
+) -> Iterator[tuple[str, str]]:
     """Departures of trials, which no case shows.
 
     Of a cell whose cases depart too the self-test says nothing new, nor does the long message where all of them are
