@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import runpy
 import shlex
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from crosslane.bench import bench_command
 from crosslane.bench.counting import Counts
-from crosslane.bench.jobs import Job, Subject, choose_cells, plan_jobs, with_composed
+from crosslane.bench.jobs import Job, Subject, choose_cells, plan_jobs, with_base, with_composed
 from crosslane.bench.marks import Mark, load_marks, marks_table, verdict
 from crosslane.bench.measure import Clock, Measurement, Series
 from crosslane.bench.modelled import Figure, Modelled
@@ -32,7 +33,7 @@ from crosslane.bench.stats import Estimate
 from crosslane.bench.tables import counts_table
 from crosslane.data import data_root
 from crosslane.errors import BadInput
-from crosslane.isa import host_arch
+from crosslane.isa import ARCHES, host_arch
 from crosslane.lanes import lane_named
 from crosslane.model import Registry
 from crosslane.registry import implementation_named, load_registry
@@ -301,6 +302,20 @@ def test_the_script_lists_commands_that_the_command_line_takes(registry: Registr
         command.make_parser(command.make_context("bench", [], resilient_parsing=True)).parse_args(
             line[4 if name else 3 :]
         )
+
+
+@pytest.mark.parametrize("machine", ARCHES)
+def test_the_parts_are_of_what_their_machine_has(registry: Registry, machine: str) -> None:
+    """Each pattern takes cells that a host of the machine has, and each base fits all that is held against it."""
+    parts = runpy.run_path(str(ROOT / "ci" / "measure.py"))["parts"](machine)
+    assert ("model-x86" in parts, "serpent-vs" in parts, "des3_ede-vs" in parts) == (machine == "x86_64",) * 3
+    for name, text in parts.items():
+        words = shlex.split(text)
+        patterns = [words[i + 1] for i, word in enumerate(words) if word == "--cell"]
+        assert bool(patterns) == (name not in ("published", "small"))
+        chosen = choose_cells(registry, patterns, host=machine) if patterns else []
+        if "--vs" in words:
+            assert with_base(registry, plan_jobs(registry, chosen), words[words.index("--vs") + 1])
 
 
 def test_the_script_refuses_an_unknown_part() -> None:
