@@ -27,6 +27,7 @@ from crosslane.buildplan import (
     plan_tool,
 )
 from crosslane.compiling import Compilers, included_files
+from crosslane.cxx import CXX_SUFFIX
 from crosslane.data import read_files, shown
 from crosslane.errors import BadInput
 from crosslane.isa import host_arch
@@ -81,8 +82,8 @@ def build_instance(registry: Registry, instance: Instance, *, probe: bool = Fals
 
     Raises as ``build_shim`` does, and ``MissingTool`` with the package where header or library is not installed.
     """
-    toolchain = linked_toolchain(instance)
-    program = plan_provider(registry, instance.lane, instance.provider, toolchain, probe=probe)
+    release, toolchain = linked_toolchain(instance)
+    program = plan_provider(registry, instance.lane, release, toolchain, probe=probe)
     try:
         return _build([program], None)[0]
     except BadInput as error:
@@ -249,10 +250,11 @@ class _Builder:
     def _compile_source(self, unit: Unit, source: Path, toolchain: Toolchain, header: Path | None) -> Path:
         """Compile a source; ``header`` is what it begins with as a precompiled header."""
         made, rule = self._temporary(".o"), self._temporary(".d")
+        cxx = source.suffix == CXX_SUFFIX
+        compiler = (*toolchain.cxx_command, *unit.cxx_flags) if cxx else (*toolchain.command, *unit.flags)
         first = ["-include", str(header)] if header and source.suffix == ".c" else []
         here = f"-ffile-prefix-map={self._work}=."  # the folder in which compilers run is another each time
-        command = [*toolchain.command, *unit.flags, here, *unit.place_flags, *first]
-        command += ["-MMD", "-MF", str(rule), "-c", str(source)]
+        command = [*compiler, here, *unit.place_flags, *first, "-MMD", "-MF", str(rule), "-c", str(source)]
         self._compilers.run([*command, "-o", str(made)], subject=source, task="does not compile")
         known = {path.resolve() for path in unit.files} | {source.resolve()}
         known |= {header.resolve(), Path(f"{header.resolve()}.gch")} if header else set()
@@ -269,7 +271,8 @@ class _Builder:
         path = entry_path(self._folder, program.key, program.name)
         objects = [str(entry_path(self._folder, unit.key, unit.file_name)) for unit in program.units]
         made = self._temporary("")
-        command = [*program.toolchain.command, *program.link_flags, "-o", str(made), *objects, *program.libraries]
+        linker = program.toolchain.cxx_command if program.toolchain.cxx else program.toolchain.command
+        command = [*linker, *program.link_flags, "-o", str(made), *objects, *program.libraries]
         self._compilers.run(command, subject=program.subject, task=f"the program {program.name} does not link")
         store(made, path)
         self._say(f"linked {program.name} for {program.toolchain.arch} ({', '.join(program.contains)})")
