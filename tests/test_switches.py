@@ -82,6 +82,15 @@ def test_a_switch_works_for_some_algorithms_and_not_for_others(registry: Registr
     assert found["ecb(cast5)"].without == found["ecb(cast5)"].with_it > 10_000
 
 
+@pytest.mark.parametrize("name", ["botan", "libgcrypt", "nettle", "openssl"])
+def test_each_library_s_switch_to_its_plain_code_works(registry: Registry, name: str) -> None:
+    (instance,) = [
+        item for item in instances(registry)
+        if (item.name, item.lane.name) == (name, NATIVE) and item.backend and item.backend.name == "plain"
+    ]  # fmt: skip
+    assert effects(registry, instance, ("ecb", "aes"))["ecb(aes)"].num_changed > 0
+
+
 @pytest.mark.usefixtures("cold")
 def test_a_switch_that_nothing_heeds_is_seen_to_change_nothing(registry: Registry) -> None:
     instance = with_backend(registry, "planted", environment=("LIBGCRYPT_NO_SUCH_SWITCH=1",))

@@ -25,6 +25,9 @@ _WORDS = {
     "DID NOT RUN": "did not run",
     "not effective": "switch not effective",
 }
+_IDLE_WORD = "switch not effective"
+_IDLE = {_IDLE_WORD, "outside domain"}
+"""What a run of all algorithms says of a code path that is none."""
 _ORDER = tuple(dict.fromkeys(_WORDS.values()))
 
 
@@ -76,6 +79,11 @@ def library_lines(rows: Sequence[LibraryRow]) -> Iterator[str]:
             for verdict in sorted(found, key=_ORDER.index):
                 path = f"{backend}: " if backend else ""
                 yield f"    {path}{verdict}, {len(found[verdict])}: {_by_mode(found[verdict])}"
+            if set(found) <= _IDLE and _IDLE_WORD in found:
+                yield (
+                    f"    {backend}: its switch changes nothing in any algorithm: this processor lacks what it takes "
+                    "away, or this release does not know it: correct [backend] in provider.toml, or choose another lane"
+                )
 
 
 def _described(place: str, library: Library | None) -> str:
