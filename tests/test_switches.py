@@ -109,11 +109,50 @@ def test_what_was_seen_is_kept_until_the_switch_is_another(registry: Registry, m
     assert len(runs) > 3
 
 
-@pytest.mark.parametrize("kept", ["", "{}", "[]", '{"unit":"pages","without":1,"with_it":1,"num_changed":1}'])
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"unit":"pages","without":1,"with_it":1,"num_changed":1}',
+        '{"unit":"functions","without":1,"with_it":1,"num_changed":1,"absent":1}',
+    ],
+)
 def test_what_was_kept_and_is_damaged_is_seen_again(tmp_path: Path, kept: str) -> None:
     path = tmp_path / "switch.json"
     path.write_text(kept)
     assert switches._read(path) is None
+
+
+@pytest.mark.usefixtures("cold")
+def test_functions_that_nothing_lists_are_no_proof(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library without a table of its functions shows none: its instructions are counted."""
+    entered = Prober._entered
+
+    def nothing(self: Prober, instance: Instance, messages: Sequence[str]) -> switches._Trace:
+        seen = entered(self, instance, messages)
+        return replace(seen, num=0, addresses=seen.addresses[:0])
+
+    monkeypatch.setattr(Prober, "_entered", nothing)
+    instance = with_backend(registry, "planted", environment=("LIBGCRYPT_NO_SUCH_SWITCH=1",))
+    found = effects(registry, instance, ("ecb", "cast5"))["ecb(cast5)"]
+    assert (found.unit, found.num_changed, found.absent) == ("instructions", 0, False)
+    assert found.without > 10_000
+    assert not found.effective
+
+
+@pytest.mark.parametrize(
+    ("answers", "absent"), [("absent\nabsent", True), ("ran\nabsent", False), ("ran\nentered 10\nran\nentered", False)]
+)
+def test_an_algorithm_is_absent_where_the_library_says_so(registry: Registry, answers: str, absent: bool) -> None:
+    asked = ["ctr,aes,0", "ctr,aes,1"]
+    assert switches._parsed(with_backend(registry, "plain"), asked, answers)[2] is absent
+    assert Effect("functions", 0, 0, 0, absent=True).effective
+    assert not Effect("functions", 0, 0, 0).effective
+    assert effect_text(Backend("b", (ARCH,), "", ("A=1",)), Effect("functions", 0, 0, 0, absent=True)) == (
+        "A=1 has nothing to change: the library lacks the algorithm"
+    )
 
 
 def test_a_process_that_cannot_be_looked_into_is_one_sentence(registry: Registry) -> None:
