@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,12 +18,13 @@ from crosslane.checks import judge_all, load_checks
 from crosslane.conduct import conduct
 from crosslane.data import data_root
 from crosslane.errors import BadInput, MissingTool
-from crosslane.instances import instance_of, instances
+from crosslane.instances import instance_of, instances, unreached_backends
 from crosslane.isa import host_arch
+from crosslane.libraries import library_rows
 from crosslane.lint import lint
 from crosslane.loading import library_environment
 from crosslane.model import Algorithm, Backend, Cell, Instance, Registry, Sysroot
-from crosslane.plan import Counts, Selection, make_plans, manifest_of, selected_cells
+from crosslane.plan import Counts, RunPlan, Selection, make_plans, manifest_of, selected_cells
 from crosslane.registry import load_registry
 from crosslane.switches import Effect, Prober, effect_text, messages_of
 from crosslane.verdicts import cell_verdict
@@ -244,6 +246,22 @@ def test_a_cpu_model_is_a_backend_where_an_emulator_has_it(tree: Path) -> None:
     assert [(item.lane.runner, item.lane.cpu, item.lane.arch) for item in found] == [("qemu", cpu, ARCH)]
     metadata.write_text(metadata.read_text().replace(cpu, "pentium"))
     assert not [item for item in instances(load_registry(tree)) if item.backend and item.backend.name == "old"]
+
+
+def test_a_backend_that_no_emulator_runs_is_said_to_be_unreached(tree: Path) -> None:
+    """The library of a sysroot for this machine runs natively: no CPU model is to be had there."""
+    metadata = tree / LIBGCRYPT / "provider.toml"
+    table = f'\n[backend.old]\narches = ["{ARCH}"]\nwhat = "an old CPU"\ncpu = "pentium"\n\n[cipher.cast5]'
+    metadata.write_text(metadata.read_text().replace("\n[cipher.cast5]", table))
+    registry = load_registry(tree)
+    usual = next(item for item in instances(registry) if item.name == "libgcrypt" and item.backend is None)
+    assert [backend.name for backend in unreached_backends(registry, usual)] == ["old"]
+    aes = Algorithm("ctr", "aes")
+    planned = SimpleNamespace(cells=[SimpleNamespace(cell=usual.cell("ctr", "aes"), provider=True)])
+    rows = library_rows(registry, RunPlan((planned,), (), ()), [])  # type: ignore[arg-type]
+    assert {(row.backend, row.verdict) for row in rows if row.algorithm == str(aes)} == {
+        ("", "not promised"), ("old", "not promised"),
+    }  # fmt: skip
 
 
 def test_an_effective_backend_agrees_and_one_that_is_not_is_said_not_to_be(registry: Registry) -> None:

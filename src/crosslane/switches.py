@@ -332,9 +332,7 @@ def _read(path: Path) -> Effect | None:
         effect = Effect(**values)
     except (OSError, ValueError, TypeError):
         return None
-    sound = type(effect.absent) is bool and all(
-        type(value) is int for name, value in values.items() if name not in ("unit", "absent")
-    )
+    sound = all(type(value) is (bool if name == "absent" else int) for name, value in values.items() if name != "unit")
     return effect if sound and effect.unit in ("functions", "instructions") else None
 
 
