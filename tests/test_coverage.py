@@ -160,6 +160,12 @@ def test_a_message_without_a_call_is_promised_where_empty_ones_are_many(make_man
     assert not promised(replace(manifest, empty=False), "splits_none")
 
 
+def test_a_wrap_of_j0_is_promised_where_an_iv_can_be_solved_for_it(make_manifest: MakeManifest) -> None:
+    manifest = make_manifest(**MODES["gcm"])
+    assert promised(replace(manifest, iv_lens=(12, 16)), "j0_wrap")
+    assert not promised(replace(manifest, iv_lens=(12,)), "j0_wrap")
+
+
 def test_a_length_and_a_place_that_never_come_are_missed(make_manifest: MakeManifest) -> None:
     manifest = make_manifest(**{"sessions_per_batch": 1024, **MODES["cmac"]})
     batch = generate_batch(manifest, 0)

@@ -52,6 +52,7 @@ _CONDITIONS: dict[str, Callable[[Manifest], bool]] = {
     "empty": _takes_empty,
     "large": takes_largest,
     "aad_len_long": lambda manifest: not manifest.max_aad_len or manifest.max_aad_len >= LEAST_LONG_AAD,
+    "j0_wrap": lambda manifest: manifest.block_len in manifest.iv_lens,
     "splits_3": _is_cut,
     "splits_empty": lambda manifest: _is_cut(manifest) and _takes_empty(manifest),
     "splits_none": _is_often_empty,
