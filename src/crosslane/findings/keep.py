@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -101,14 +101,22 @@ class Keeper:
         self._deviations = {item.key.id: item for item in deviations}
         self._say = say
 
-    def keep(self, plans: RunPlan, results: Sequence[AlgorithmResult], *, num_workers: int = 1) -> KeptRun:
+    def keep(
+        self,
+        plans: RunPlan,
+        results: Sequence[AlgorithmResult],
+        *,
+        num_workers: int = 1,
+        raws: Mapping[str, Sequence[Raw]] | None = None,
+    ) -> KeptRun:
         """Look into every cell that departed, side by side. Raises HarnessFault where the store cannot be written.
 
+        ``raws`` are the departures of cells whose cases no manifest makes, as they came, by cell.
         What is kept does not depend on the number of workers: the lanes of one implementation are one worker's.
         """
         by_name = {plan.name: plan for plan in plans.algorithms}
         lanes = {lane.name: lane for lane in plans.lanes}
-        jobs = [job for result in results for job in _jobs(by_name[result.name], result)]
+        jobs = [job for result in results for job in _jobs(by_name[result.name], result, raws or {})]
         for job in jobs:
             self._say("shrinking: " + ", ".join(str(place.cell) for place, _ in job.cells))
         sightings: list[tuple[str, Record]] = []
@@ -191,9 +199,10 @@ class _Job:
 
     plan: AlgorithmPlan
     cells: tuple[tuple[CellPlan, CellResult], ...]
+    raws: tuple[tuple[Raw, ...], ...] = ()
 
 
-def _jobs(plan: AlgorithmPlan, result: AlgorithmResult) -> Iterable[_Job]:
+def _jobs(plan: AlgorithmPlan, result: AlgorithmResult, raws: Mapping[str, Sequence[Raw]]) -> Iterable[_Job]:
     places = {str(cell.cell): cell for cell in plan.cells}
     cases = [
         replace(cell, findings=tuple(item for item in cell.findings if not is_trial(item.case_id)))
@@ -203,27 +212,32 @@ def _jobs(plan: AlgorithmPlan, result: AlgorithmResult) -> Iterable[_Job]:
     by_subject: dict[tuple[str, str | None], list[tuple[CellPlan, CellResult]]] = {}
     for place, cell in sorted(departed, key=lambda pair: not pair[0].native):
         by_subject.setdefault((place.cell.driver, place.cell.backend), []).append((place, cell))
-    return [_Job(plan, tuple(cells)) for cells in by_subject.values()]
+    return [
+        _Job(plan, tuple(cells), tuple(tuple(raws.get(cell.cell, ())) for _, cell in cells))
+        for cells in by_subject.values()
+    ]
 
 
 def _look(job: _Job) -> list[tuple[list[_Found], str]]:
     """The faults of each cell of a job, and why there are none; runs in a worker."""
     known: list[Fault] = []
     looked: list[tuple[list[_Found], str]] = []
-    for place, cell in job.cells:
+    for (place, cell), given in zip(job.cells, job.raws, strict=True):
         try:
-            found = list(_faults(job.plan, place, cell, known))
+            found = list(_faults(job.plan, place, cell, known, given))
             looked.append((found, "" if found else "no departure of this cell could be seen again"))
         except HarnessFault as fault:
             looked.append(([], str(fault)))
     return looked
 
 
-def _faults(plan: AlgorithmPlan, place: CellPlan, cell: CellResult, known: list[Fault]) -> Iterable[_Found]:
+def _faults(
+    plan: AlgorithmPlan, place: CellPlan, cell: CellResult, known: list[Fault], given: Sequence[Raw]
+) -> Iterable[_Found]:
     """The faults of a cell; those that are new are added to ``known``."""
     suspect = Suspect(plan.manifest, plan.oracle, place.station, place.arch, plan.bounded)
     with suspect.judge() as judge:
-        raws = [*_raw(judge, place, cell), *_vector_raws(judge, plan, cell)]
+        raws = list(given) or [*_raw(judge, place, cell), *_vector_raws(judge, plan, cell)]
         faults = faults_of(judge, suspect, raws, known)
         known += [fault for fault in faults if fault not in known]
         yield from (_Found(fault) for fault in faults)
