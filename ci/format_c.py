@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats every C file under impls/ and tests/ with clang-format; with ``--check`` only says which differ."""
+"""Formats every C and C++ file under impls/ and tests/ with clang-format; with ``--check`` only says which differ."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ __all__ = ["main"]
 
 
 def main(arguments: list[str]) -> int:
-    """Run clang-format over all C files; the status is clang-format's own, 2 for a wrong argument."""
+    """Run clang-format over all files of C and C++; the status is clang-format's own, 2 for a wrong argument."""
     if arguments not in ([], ["--check"]):
         print(f"format_c: unknown arguments {arguments}; give --check or nothing", file=sys.stderr)
         return 2
     root = Path(__file__).resolve().parents[1]
-    files = sorted(str(path) for top in ("impls", "tests") for path in (root / top).rglob("*.[ch]"))
+    paths = (path for top in ("impls", "tests") for path in (root / top).rglob("*.*"))
+    files = sorted(str(path) for path in paths if path.suffix in (".c", ".cc", ".h"))
     action = ["--dry-run", "-Werror"] if arguments else ["-i"]
     return subprocess.run(["clang-format", "--style=file", *action, *files], check=False).returncode
 

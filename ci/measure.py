@@ -42,6 +42,7 @@ PARTS = {
     "small": "small",
     # AArch64: instructions a byte, fused against composed, and the simulated core.
     "counts": f"--cell '*(sm4)/sm4-*{_ARM}' --cell '*(serpent)/serpent-neon{_ARM}' --cell '*(twofish)/*{_ARM}' "
+    f"--cell '*(cast5)/*{_ARM}' "
     "--key-len 16 --size 4096 --marks",
     "counts-des3": f"--cell '*(des3_ede)/*{_ARM}' --size 4096",
     "counts-aes": f"--cell '*(aes)/aes-*{_ARM}' --key-len 16 --size 16 --size 64 --size 4096 --marks",
@@ -50,6 +51,14 @@ PARTS = {
     "model": f"--model --cell '*(sm4)/sm4-ce{_ARM}' --marks",
     "model-aes": f"--model --size 1024 --cell '*(aes)/aes-ce{_ARM}' --cell 'ctr(aes)/aes-neon{_ARM}' --key-len 16",
 }
+
+if platform.machine() == "x86_64":
+    # The same simulation where times can be measured too, by the parts aes, serpent and sm4: what it is worth.
+    PARTS["model-x86"] = (
+        f"--model --core znver4 --size 1024 --key-len 16 --cell 'ecb(aes)/aes-aesni{_NATIVE}' "
+        f"--cell 'cbc(aes)/aes-aesni{_NATIVE}' --cell 'ctr(aes)/aes-vaes-avx2{_NATIVE}' "
+        f"--cell 'xts(aes)/aes-vaes-avx2{_NATIVE}' --cell 'ctr(serpent)/*{_NATIVE}' --cell 'ctr(sm4)/*{_NATIVE}'"
+    )
 
 
 def main(arguments: list[str]) -> int:

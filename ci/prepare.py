@@ -63,6 +63,8 @@ LIBRARIES = (
     ("nettle", "nettle/nettle-meta.h", "nettle-dev"),
     ("Mbed TLS", "mbedtls/version.h", "libmbedtls-dev"),
     ("wolfSSL", "wolfssl/options.h", "libwolfssl-dev"),
+    ("Botan", "botan-2/botan/version.h", "libbotan-2-dev"),
+    ("Crypto++", "cryptopp/cryptlib.h", "libcrypto++-dev"),
 )
 """Of each library that judges beside generic: its name, a header, the package that brings it."""
 LLVM = range(19, 41)
@@ -137,6 +139,12 @@ def needs(architecture: str) -> tuple[Need, ...]:
         Need("libc6-dev", "the host's C library", lambda: _finds_libc("gcc")),
         Need(cross_gcc, f"the compiler for {other}", lambda: _has_command(compiler)),
         Need(cross_libc, f"the C library for {other}", lambda: _finds_libc(compiler)),
+        Need("g++", "the C++ compiler, for adapters of libraries in C++", lambda: _has_command("g++")),
+        Need(
+            cross_gcc.replace("gcc", "g++"),
+            f"the C++ compiler for {other}, for the same",
+            lambda: _has_command(f"{other}-linux-gnu-g++"),
+        ),
         Need("clang", "the second compiler", lambda: _has_command("clang")),
         *(need for packages in PORTABLE_PACKAGES for need in _portable_needs(*packages)),
         Need("qemu-user", "runs the emulated lanes", lambda: all(map(_has_emulator, EMULATORS))),
@@ -161,8 +169,8 @@ def _portable_needs(arch: str, compiler: str, gcc: str, libc: str) -> tuple[Need
 
 
 def _has_header(header: str) -> bool:
-    """Whether the host's compiler finds a header."""
-    source = f"#include <{header}>\n".encode()
+    """Whether the host's compiler finds a header, be it one of C++."""
+    source = f"#if !__has_include(<{header}>)\n#error\n#endif\n".encode()
     try:
         done = subprocess.run(["gcc", "-E", "-xc", "-"], input=source, capture_output=True, check=False)
     except OSError:

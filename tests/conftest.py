@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from crosslane.data import data_root
 from crosslane.manifest import GENERATOR_VERSION, STEERING, Manifest
 from crosslane.records import CellResult
 from crosslane.wire import CASE_RESULT, Batch, Results, Verdict
+
+os.environ["XDG_DATA_HOME"] = "/nosuchfolder"  # what the user has fetched of libraries is nothing to any test
 
 _SPDX_C = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 _SPDX = "# SPDX-License-Identifier: Apache-2.0\n"

@@ -116,6 +116,14 @@ def test_a_cell_that_departs_is_red_with_each_seed_and_an_innocent_one_beside_it
     assert len({item.alarms[0].findings[0].case_id for item in found}) == len(SEEDS)
 
 
+def test_what_a_trial_shows_with_the_first_of_the_seeds_that_run_together_stands_with_each(tmp_path: Path) -> None:
+    found = outcomes(tmp_path, "static_scratch", f"{CTR}/sm4-generic")
+    assert [(item.seed, item.status, len(item.alarms)) for item in found] == [(seed, 1, 1) for seed in SEEDS]
+    ids = [[finding.case_id for finding in item.alarms[0].findings] for item in found]
+    assert ids[0] == ids[1] != ids[2]
+    assert all(name.startswith("threads-") for names in ids for name in names)
+
+
 @pytest.mark.parametrize("name", ["wrong_at_one_len", "honest"])
 def test_the_command_says_of_each_seed_what_check_says(tmp_path: Path, name: str) -> None:
     folder = lay_out(tmp_path / "theirs", [Plant(name, name)])

@@ -29,6 +29,7 @@ from crosslane.bench.small import (
     with_fall_backs,
 )
 from crosslane.bench.stats import Estimate
+from crosslane.bench.tables import counts_table
 from crosslane.data import data_root
 from crosslane.errors import BadInput
 from crosslane.isa import host_arch
@@ -128,6 +129,14 @@ def test_counts_and_simulations_have_marks_of_their_own(registry: Registry) -> N
     assert "2.00 (fast)  holds" in marks_table([gain], [], [counts])
     model = Modelled(job, "c", "19", {("fast", 64): Figure(2.0, 3.5)}, {})
     assert "3.50 (fast)  missed" in marks_table([replace(MARK, unit="model cycles/byte", over="")], [], [], [model])
+
+
+def test_a_gain_is_also_said_without_what_the_program_itself_takes(registry: Registry) -> None:
+    job = job_of(registry, "cmac(sm4)/sm4-generic")
+    counts = Counts(job, {("fast:composed", 64): 200, ("fast", 64): 100, ("slow", 64): 150}, {}, own=50)
+    line = "fast, 64 bytes: 150 instructions composed, 50 fused, 3.00x, without 50 of the program that calls the mode"
+    assert counts_table(counts).splitlines()[-1] == line
+    assert "without" not in counts_table(replace(counts, instructions={("slow", 64): 150}))
 
 
 def test_marks_name_what_exists(registry: Registry) -> None:

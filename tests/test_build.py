@@ -22,6 +22,7 @@ from crosslane.errors import BadInput, HarnessFault
 from crosslane.isa import PORTABLE_ARCHES, host_arch
 from crosslane.lanes import lane_named, load_lanes
 from crosslane.model import Lane, Registry
+from crosslane.precompiled import prefix_of
 from crosslane.registry import implementation_named, load_registry
 from crosslane.toolchain import find_toolchain, lane_toolchain, runner_command
 
@@ -154,6 +155,35 @@ def test_only_what_changed_is_compiled_again(fake_root: Path) -> None:
     assert "toy_generic" in compiled
     assert "main" not in compiled
     assert "mode_ecb" not in compiled
+
+
+def test_a_precompiled_header_changes_no_byte_of_an_object(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    registry = load_registry(data_root())
+    lane = native(registry)
+    toolchain = lane_toolchain(lane)
+    items = [item for item in registry.implementations if item.cipher == "sm4" and lane.takes(item)]
+    vector = next(item for item in items if item.features)
+    generic = next(item for item in items if item.is_generic)
+    program = plan_shim(registry, lane, [vector, generic], toolchain)
+    (unit,) = [unit for unit in program.units if prefix_of(unit, toolchain) is not None]
+    assert unit.name == vector.symbol
+    commands: list[list[str]] = []
+    compiler = Compilers.run
+
+    def watched(self: Compilers, command: list[str], *, subject: Path, task: str) -> None:
+        commands.append(command)
+        compiler(self, command, subject=subject, task=task)
+
+    monkeypatch.setattr(Compilers, "run", watched)
+    made = []
+    for least, expected in ((1, (1, 1)), (2, (0, 0))):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(least)))
+        monkeypatch.setattr("crosslane.precompiled.LEAST_UNITS", least)
+        commands.clear()
+        build_shim(registry, lane, [vector, generic])
+        assert tuple(sum(word in command for command in commands) for word in ("c-header", "-include")) == expected
+        made.append(entry_path(cache_folder(), unit.key, unit.file_name).read_bytes())
+    assert made[0] == made[1]
 
 
 @pytest.mark.parametrize(

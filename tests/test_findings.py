@@ -24,11 +24,13 @@ from crosslane.findings.case import Case, Operation, Place, batch_of, case_of
 from crosslane.findings.classes import CLASSES, classes_of
 from crosslane.findings.deviations import Deviation, add_deviation, check_dates, load_deviations, unused
 from crosslane.findings.formats import case_from_bytes, case_from_json, case_to_bytes, case_to_json
+from crosslane.findings.keep import left_trials
 from crosslane.findings.record import Key, Record
 from crosslane.findings.store import Kept, Store
 from crosslane.findings.without import REMOVABLE
 from crosslane.generate import generate_batch
 from crosslane.manifest import Manifest
+from crosslane.records import AlgorithmResult, CellResult, Finding
 from crosslane.wire import Buffer, Edge, Flag, OpKind
 
 SCHEMA = json.loads((data_root() / "corpora" / "schemas" / "case.schema.json").read_text())
@@ -292,6 +294,27 @@ def test_a_deviation_may_be_about_some_versions_of_a_library(tmp_path: Path) -> 
     path.write_text(path.read_text().replace("2.28.*", "2.28/*"))
     with pytest.raises(BadInput, match=r"versions has '2\.28/\*'"):
         load_deviations(path)
+
+
+@pytest.mark.parametrize(
+    ("states", "left"),
+    [
+        ((), ["large-0123456789abcdef-encrypt-1048609", "bulk-0123456789abcdef-encrypt"]),
+        (("open",), ["large-0123456789abcdef-encrypt-1048609"]),
+        (("open", "accepted"), ["large-0123456789abcdef-encrypt-1048609"]),
+        (("accepted",), []),
+    ],
+)
+def test_a_long_message_is_excused_where_all_else_of_its_cell_is_accepted(
+    make_cell: Callable[..., CellResult], states: tuple[str, ...], left: list[str]
+) -> None:
+    names = ("large-0123456789abcdef-encrypt-1048609", "bulk-0123456789abcdef-encrypt", "0123456789abcdef-0-1")
+    cell = make_cell(findings=tuple(Finding(name, "disagree", "output", "alone", 1, "differs") for name in names))
+    result = AlgorithmResult("ctr(toy)", "", "", "", (cell,), 0.0)
+    sightings = [(cell.cell, kept(state=state).record) for state in states]
+    assert [why.partition(" ")[0] for _, why in left_trials([result], sightings)] == left
+    elsewhere = [("ctr(toy)/other@x86_64_native", record) for _, record in sightings]
+    assert len(list(left_trials([result], elsewhere))) == 2
 
 
 def test_a_deviation_of_another_key_is_refused(tmp_path: Path) -> None:

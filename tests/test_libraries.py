@@ -17,7 +17,7 @@ from crosslane.instances import instances, read_providers, with_builds
 from crosslane.libraries import library_lines, library_rows
 from crosslane.manifest import MESSAGES_PER_BATCH
 from crosslane.model import LibraryBuild, Registry
-from crosslane.plan import Counts, RunPlan, Selection, make_plans
+from crosslane.plan import Counts, RunPlan, Selection, make_plans, selected_cells
 from crosslane.records import AlgorithmResult, CellResult
 from crosslane.registry import load_registry
 
@@ -202,4 +202,14 @@ def test_names_and_builds_are_read_from_one_list() -> None:
     assert names == ("openssl", "new", "libgcrypt")
     assert builds == (LibraryBuild("new", "libgcrypt", Path("/usr"), Path("/tmp").resolve()),)  # noqa: S108
     registry = with_builds(load_registry(data_root()), builds)
-    assert [item.provider.name for item in instances(registry) if item.name == "new"] == ["libgcrypt"]
+    assert {item.provider.name for item in instances(registry) if item.name == "new"} == {"libgcrypt"}
+
+
+def test_a_provider_that_is_none_or_has_no_cell_is_said() -> None:
+    registry = load_registry(data_root())
+    with pytest.raises(BadInput, match="there is no provider 'libgcript'; nearest are libgcrypt"):
+        selected_cells(registry, Selection(providers=("libgcript",)))
+    with pytest.raises(BadInput, match="the provider libtomcrypt has no cell in the lanes that are to run"):
+        selected_cells(registry, Selection(lanes=("s390x_qemu",), providers=("libtomcrypt",)))
+    chosen, _ = selected_cells(registry, Selection(providers=("libtomcrypt",)))
+    assert {cell.driver for cell in chosen} == {"libtomcrypt"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +19,7 @@ from crosslane import toolchain
 from crosslane.build import build_instance
 from crosslane.client import SharedMemory
 from crosslane.compare import Comparison, compare
+from crosslane.cxx import with_cxx
 from crosslane.data import data_root
 from crosslane.errors import BadInput, HarnessFault, MissingTool
 from crosslane.execute import CAPACITY, Executor, Station, execute_alone, execute_unless_declined
@@ -196,12 +198,17 @@ def test_an_input_outside_the_domain_is_told_apart(bench: Bench) -> None:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A copy of what a build needs, with libgcrypt's adapter to be spoilt."""
+    return copied_tree(tmp_path, "libgcrypt")
+
+
+def copied_tree(root: Path, provider: str) -> Path:
+    """A copy of what a build needs, with one library."""
     for name in ("impls", "ci", "conformance"):
-        shutil.copytree(data_root() / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in (tmp_path / "impls" / "providers").iterdir():
-        if folder.is_dir() and folder.name != "libgcrypt":
+        shutil.copytree(data_root() / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (root / "impls" / "providers").iterdir():
+        if folder.is_dir() and folder.name != provider:
             shutil.rmtree(folder)
-    return tmp_path
+    return root
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -239,6 +246,25 @@ def test_a_wrong_adapter_is_seen(tree: Path, fault: str) -> None:
     else:
         wanted = {"canary": Symptom.CANARY, "input": Symptom.INPUT}.get(fault, Symptom.OUTPUT)
         assert wanted in symptoms
+
+
+@pytest.mark.parametrize(
+    ("thrown", "status"), [("std::string().at(1)", Status.BAD_DATA_LEN), ("throw 1", Status.UNSUPPORTED)]
+)
+def test_what_a_library_throws_is_a_refusal(tmp_path: Path, thrown: str, status: Status) -> None:
+    tree = copied_tree(tmp_path, "botan")
+    file = tree / "impls/providers/botan/botan_simple.cc"
+    edit(file, "        if (decrypting_) {", f"        if (len == 48) {{\n{thrown};\n}}\n        if (decrypting_) {{")
+    bench = bench_of(load_registry(tree))
+    provider = bench.registry.providers[0]
+    domain = provider.domain("ecb", "sm4")
+    assert domain is not None
+    batch = bench.batch(bench.manifest(provider, domain), domain)
+    ours, theirs = bench.run(provider, domain, batch)
+    updates = (batch.ops["kind"] == OpKind.UPDATE) & (batch.ops["in_len"] == 48) & (ours.statuses == Status.OK)
+    assert updates.any()
+    assert (theirs.statuses[updates] == status).all()
+    assert np.array_equal(ours.statuses[~updates], theirs.statuses[~updates])
 
 
 def test_a_domain_that_is_too_wide_is_seen(tree: Path) -> None:
@@ -287,11 +313,61 @@ def test_a_missing_library_names_the_package() -> None:
         build_instance(REGISTRY, Instance(replace(provider, libraries=("nosuchthing",)), "openssl", lane))
 
 
+def build(provider: Provider) -> Path:
+    return build_instance(REGISTRY, Instance(provider, provider.name, lane_named(REGISTRY.lanes, NATIVE)))
+
+
+def test_a_missing_folder_of_headers_names_the_package() -> None:
+    provider = replace(provider_named("cryptopp"), includes=("nosuchfolder",))
+    with pytest.raises(MissingTool, match=r"the folder of headers nosuchfolder is not installed.*libcrypto\+\+-dev"):
+        build(provider)
+
+
+def test_a_release_that_is_there_is_taken() -> None:
+    """Where none is installed the message names the packages of the last."""
+    provider = provider_named("libgcrypt")
+    newer = replace(provider, packages=("libnosuchthing-dev",), libraries=("nosuchthing",))
+    assert build(replace(newer, others=(provider,))) == build(provider)
+    older = replace(provider, packages=("libnosuchthing1-dev",), libraries=("nosuchthing1",))
+    with pytest.raises(MissingTool, match=r"libnosuchthing1\.so is not installed.*apt-get install libnosuchthing1-dev"):
+        build(replace(newer, others=(older,)))
+
+
+@pytest.mark.parametrize(
+    ("cc", "program", "package"),
+    [
+        ("gcc", "g++", "g++"),
+        ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu"),
+        ("x86_64-linux-gnu-gcc", "x86_64-linux-gnu-g++", "g++-x86-64-linux-gnu"),
+        ("clang", "clang++", "clang g++"),
+    ],
+)
+def test_a_missing_compiler_of_c_plus_plus_names_the_package(
+    monkeypatch: pytest.MonkeyPatch, cc: str, program: str, package: str
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    found = toolchain.Toolchain(arch="x86_64", cc=f"/usr/bin/{cc}", objcopy="", version="", identity="")
+    with pytest.raises(MissingTool) as caught:
+        with_cxx(found, "botan")
+    assert str(caught.value) == (
+        f"the program {program} is not installed, which the provider botan needs: its adapter is in C++; install the "
+        f"packages {package} (as root: apt-get install {package}), or leave it out with --without botan"
+    )
+
+
+def test_an_adapter_in_c_plus_plus_shares_what_is_inline_with_its_library() -> None:
+    """Botan 2's features of the CPU are static in an inline function: a copy of its own would switch nothing."""
+    table = subprocess.run(
+        ["nm", "-D", str(build(provider_named("botan").others[0]))], capture_output=True, text=True, check=True
+    ).stdout  # fmt: skip
+    assert re.search(r" [uV] _ZZN5Botan5CPUID5stateEvE7g_cpuid$", table, re.MULTILINE)
+
+
 def test_a_library_is_part_of_the_program_s_key() -> None:
     found = toolchain.find_toolchain(host_arch())
     both = [
         toolchain.find_library(found, item.name, headers=item.headers, libraries=item.libraries, packages=item.packages)
-        for item in REGISTRY.providers[:2]
+        for item in map(provider_named, ("libgcrypt", "openssl"))
     ]
     assert len({found.identity, *(item.identity for item in both)}) == 3
 
@@ -316,12 +392,33 @@ def test_a_library_is_part_of_the_program_s_key() -> None:
         ('refusals = ["key", "data"]', 'refusals = ["keys"]', "refusals has 'keys'; allowed are key, iv, tag, data"),
         ("observes_iv = false\n", "", "the key 'observes_iv' is missing"),
         ("[[algorithm]]", "[algorithm]", "malformed TOML"),
+        ('title = "', 'ship = "no"\ntitle = "', "ship has 'no'; it must be true or false"),
+        ("[cipher.cast5]\n", "[cipher.cast5]\noptional = 1\n", "optional has 1; it must be true or false"),
+        ('mode = "ccm"\n', 'mode = "ccm"\nmax_aad_len = 0\n', "max_aad_len has 0; the least allowed is 1"),
+        ('headers = ["gcrypt.h"]', 'headers = ["../gcrypt.h"]', "headers has '../gcrypt.h'; it must be of the form"),
+        ('["adapter.c"]', '["adapter.cpp"]', "sources has 'adapter.cpp'"),
+        ('["gcrypt"]', '["gcrypt"]\nincludes = ["../gcrypt"]', "includes has '../gcrypt'"),
+        ('["gcrypt"]', '["gcrypt"]\nrelease = "new"', r"release holds 'new'; write each as a table \[\[release\]\]"),
+        ("[cipher.cast5]", "[[release]]\nheaders = []\n[cipher.cast5]", r"\[\[release\]\]: unknown key 'headers'"),
+        ("[cipher.cast5]", '[[release]]\npackages = ["x2"]\n[cipher.cast5]', "the key 'libraries' is missing; add it"),
     ],
 )  # fmt: skip
 def test_a_provider_of_another_kind_is_refused(tree: Path, old: str, new: str, message: str) -> None:
     edit(tree / LIBGCRYPT / "provider.toml", old, new)
     with pytest.raises(BadInput, match=message):
         load_registry(tree)
+
+
+def test_what_is_built_with_a_library_under_the_gpl_is_not_distributed() -> None:
+    assert [provider.name for provider in REGISTRY.providers if not provider.ship] == ["wolfssl"]
+
+
+def test_what_not_every_build_has_is_said_of_a_cipher_or_an_algorithm() -> None:
+    optional = {(provider.name, domain.mode, domain.cipher) for provider, domain in EVERY if domain.optional}
+    assert {name for name in optional if name[0] == "nettle"} == {
+        ("nettle", mode, "sm4") for mode in ("cbc", "ccm", "cfb", "cmac", "ctr", "ecb", "gcm", "xts")
+    }
+    assert {name for name in optional if name[0] == "wolfssl"} == {("wolfssl", "cts_cbc", "aes")}
 
 
 def test_a_domain_has_what_mode_and_cipher_say_where_it_says_nothing() -> None:

@@ -80,8 +80,9 @@ def test_each_host_gets_the_compiler_of_the_other(architecture: str, compiler: s
     packages = [wanted.package for wanted in prepare.needs(architecture)]
     portable = [name for _, _, *names in prepare.PORTABLE_PACKAGES for name in names]
     judges = [package for _, _, package in prepare.LIBRARIES]
-    wanted = ["gcc", "libc6-dev", compiler, libc, "clang", *portable, "qemu-user", *judges]
-    assert packages == [*wanted, "gnupg", "gdb-multiarch", "llvm-19", "linux-source", "python3-venv"]
+    wanted = ["gcc", "libc6-dev", compiler, libc, "g++", compiler.replace("gcc", "g++"), "clang", *portable]
+    rest = ["gnupg", "gdb-multiarch", "llvm-19", "linux-source", "python3-venv"]
+    assert packages == [*wanted, "qemu-user", *judges, *rest]
 
 
 def test_set_up_installs_what_every_lane_needs() -> None:

@@ -266,11 +266,12 @@ def test_what_is_fetched_has_a_lane_and_cells(tmp_path: Path) -> None:
     registry = load_registry(data_root(), sysroots=(sysroot,), host="x86_64")
     found = [cell for cell in cells(registry, "x86_64") if cell.lane == "aarch64_toys_new"]
     assert {cell.driver for cell in found} == {"openssl"}
-    (instance,) = (item for item in instances(registry, "x86_64") if item.sysroot)
-    assert len(found) == len(instance.provider.domains)
+    (instance,) = (item for item in instances(registry, "x86_64") if item.sysroot and not item.backend)
+    assert len([cell for cell in found if not cell.backend]) == len(instance.provider.domains)
     assert (instance.lane.runner, instance.lane.cpu, instance.lane.gate) == ("qemu", "max", False)
     assert suite_lane(sysroot, "aarch64").runner == "native"
-    assert library_environment(instance) == (("OPENSSL_MODULES", str(root / "usr" / "lib" / TRIPLET / "ossl-modules")),)
+    modules = str(root / "usr" / "lib" / TRIPLET / "ossl-modules")
+    assert ("OPENSSL_MODULES", modules) in library_environment(instance)
     command, reads = library_runner(instance)
     assert command[-2:] == ("-L", str(root))
     assert reads[0] == root / "usr" / "lib" / TRIPLET

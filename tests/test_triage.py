@@ -116,6 +116,17 @@ def test_a_finding_is_explained_in_its_folder(work: Path) -> None:
     assert store.read(name).record.last_revision == "abc"
 
 
+@pytest.mark.skipif(HOST != "x86_64", reason="the lane named here is emulated on x86-64")
+def test_under_an_emulator_it_is_run_one_instruction_at_a_time_too(work: Path) -> None:
+    name = the_id(work)
+    done = crosslane("triage", name, "--lane", EMULATED, cwd=work)
+    assert done.returncode == 0, done.stderr
+    assert "computation: " in done.stdout
+    text = (work / "findings" / name / "triage.md").read_text(encoding="utf-8")
+    assert re.search(r"^- qemu\S+ \S+(singlestep|one-insn-per-tb): departs too$", text, re.MULTILINE), text
+    assert "qemu: " in text
+
+
 def test_the_commit_is_found_among_broken_builds_and_flaky_ones(work: Path, history: dict[str, str]) -> None:
     before = git(work, "rev-parse", "HEAD")
     done = crosslane(

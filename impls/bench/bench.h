@@ -47,6 +47,9 @@ struct bench_subject {
 /* Fills answer, self and message of a subject whose name is set. */
 void bench_open_own(struct bench_subject *s, const struct bench_job *job);
 
+/* Fills the same of a subject whose messages do nothing. */
+void bench_open_nothing(struct bench_subject *s, const struct bench_job *job);
+
 /* A library whose ciphers are measured beside ours; the program without peers has an empty table. */
 struct bench_library {
     const char *name;

@@ -13,7 +13,8 @@
 /* ---- CBC-MAC ---------------------------------------------------------------------------------------------- */
 
 /* Bytes not absorbed yet. The last block of a message is held back even where it is full, until it is known to be the
- * last: the MACs treat it differently. `used` is 0 only before the first byte and after padding. */
+ * last: the MACs treat it differently. `used` is 0 only before the first byte and after padding. Bytes behind a part of a
+ * block are 0, and before the first byte all are, so that padding is there already. */
 struct mode_pending {
     uint64_t used;
     uint8_t bytes[SUBJECT_MAX_BLOCK_LEN];
@@ -25,7 +26,7 @@ static inline void mode_mac_start(struct subject_message *m, struct mode_pending
     if (m->leaf->block_len > 8) {
         memset(m->iv + 8, 0, 8);
     }
-    pending->used = 0;
+    *pending = (struct mode_pending){0};
 }
 
 /* mac = E(mac xor block) for each block, under the key of ctx. */
@@ -42,8 +43,10 @@ static inline void mode_mac_blocks(struct subject_message *m, const void *ctx, c
     }
 }
 
-static inline void mode_mac_update(struct subject_message *m, const void *ctx, struct mode_pending *pending,
-                                   const uint8_t *src, size_t len)
+/* What is more or less than a first block: not inlined, so that a message of one block saves no registers for it. */
+__attribute__((noinline, unused)) static int mode_mac_absorb(struct subject_message *m, const void *ctx,
+                                                             struct mode_pending *pending, const uint8_t *src,
+                                                             size_t len)
 {
     size_t bs = m->leaf->block_len, used = (size_t)pending->used;
     if (used > 0) {
@@ -51,13 +54,13 @@ static inline void mode_mac_update(struct subject_message *m, const void *ctx, s
         memcpy(pending->bytes + used, src, n);
         pending->used += n;
         if (n == len) {
-            return;
+            return SUBJECT_OK;
         }
         src += n;
         len -= n;
         mode_mac_blocks(m, ctx, pending->bytes, 1);
     } else if (len == 0) {
-        return;
+        return SUBJECT_OK;
     }
     size_t whole = (len - 1) / bs;
     /* Behind a block that was begun before, also for none. */
@@ -68,16 +71,27 @@ static inline void mode_mac_update(struct subject_message *m, const void *ctx, s
     if (pending->used == bs) {
         mode_copy_block(pending->bytes, src + whole * bs, bs);
     } else {
+        memset(pending->bytes, 0, sizeof(pending->bytes));
         memcpy(pending->bytes, src + whole * bs, (size_t)pending->used);
     }
+    return SUBJECT_OK;
 }
 
-/* Fills the last block with zeros and absorbs it; nothing where none was begun. */
+static inline int mode_mac_update(struct subject_message *m, const void *ctx, struct mode_pending *pending,
+                                  const uint8_t *src, size_t len)
+{
+    if (pending->used > 0 || len != m->leaf->block_len) {
+        return mode_mac_absorb(m, ctx, pending, src, len);
+    }
+    pending->used = len;
+    mode_copy_block(pending->bytes, src, len);
+    return SUBJECT_OK;
+}
+
+/* Absorbs the last block, filled up with zeros; nothing where none was begun. */
 static inline void mode_mac_pad(struct subject_message *m, const void *ctx, struct mode_pending *pending)
 {
-    size_t used = (size_t)pending->used;
-    if (used > 0) {
-        memset(pending->bytes + used, 0, m->leaf->block_len - used);
+    if (pending->used > 0) {
         mode_mac_blocks(m, ctx, pending->bytes, 1);
         pending->used = 0;
     }
@@ -90,7 +104,6 @@ static inline void mode_mac_final(struct subject_message *m, const void *ctx, st
 {
     size_t bs = m->leaf->block_len, used = (size_t)pending->used;
     if (used < bs) {
-        memset(pending->bytes + used, 0, bs - used);
         pending->bytes[used] = 0x80;
     }
     const uint8_t *mask = used < bs ? padded : whole;
@@ -98,8 +111,8 @@ static inline void mode_mac_final(struct subject_message *m, const void *ctx, st
     if (bs > 8) {
         xor_bytes(m->iv + 8, m->iv + 8, mask + 8, 8);
     }
-    mode_mac_blocks(m, ctx, pending->bytes, 1);
     pending->used = 0;
+    mode_mac_blocks(m, ctx, pending->bytes, 1);
 }
 
 /* setiv of a MAC: there is no iv, and the tag is a block. */

@@ -7,7 +7,11 @@
 
 #include "subject.h"
 
+#ifdef __cplusplus
+extern "C" const struct subject_session PROVIDER_SESSION;
+#else
 extern const struct subject_session PROVIDER_SESSION;
+#endif
 
 /* The entry of a table of structures that begin with their name, NULL where none has it. */
 static inline const void *adapter_entry(const void *table, size_t num_entries, size_t entry_len, const char *name)

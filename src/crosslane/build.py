@@ -27,12 +27,14 @@ from crosslane.buildplan import (
     plan_tool,
 )
 from crosslane.compiling import Compilers, included_files
+from crosslane.cxx import CXX_SUFFIX
 from crosslane.data import read_files, shown
 from crosslane.errors import BadInput
 from crosslane.isa import host_arch
 from crosslane.linking import link_problem, linked_toolchain
 from crosslane.model import Implementation, Instance, Lane, Registry
 from crosslane.plants import Plant
+from crosslane.precompiled import Prefix, prefix_of, worthwhile
 from crosslane.toolchain import Toolchain, find_toolchain, lane_toolchain
 
 __all__ = [
@@ -80,8 +82,8 @@ def build_instance(registry: Registry, instance: Instance, *, probe: bool = Fals
 
     Raises as ``build_shim`` does, and ``MissingTool`` with the package where header or library is not installed.
     """
-    toolchain = linked_toolchain(instance)
-    program = plan_provider(registry, instance.lane, instance.provider, toolchain, probe=probe)
+    release, toolchain = linked_toolchain(instance)
+    program = plan_provider(registry, instance.lane, release, toolchain, probe=probe)
     try:
         return _build([program], None)[0]
     except BadInput as error:
@@ -164,15 +166,18 @@ class _Builder:
         self._progress = progress
         self._lock = threading.Lock()
         self._num_temporaries = 0
+        self._prefixes: dict[Prefix, Path] = {}
 
     def make(self, programs: Sequence[Program]) -> None:
         """Compile the units that the cache lacks, then link; the first failure in order is raised at the end."""
         units = {unit.key: (unit, program.toolchain) for program in programs for unit in program.units}
+        missing = [(unit, toolchain) for unit, toolchain in units.values() if not cached(self._place(unit))]
         workers = len(os.sched_getaffinity(0))
         pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="compile")
         try:
-            compiled = [pool.submit(self._compile, unit, toolchain) for unit, toolchain in units.values()]
-            _finish(compiled)
+            prefixes = worthwhile(prefix_of(unit, toolchain) for unit, toolchain in missing)
+            _finish([pool.submit(self._precompile, prefix) for prefix in prefixes])
+            _finish([pool.submit(self._compile, unit, toolchain) for unit, toolchain in missing])
             _finish([pool.submit(self._link, program) for program in programs])
         except BaseException:
             # An interrupt must not wait for compilers: end them before the pool is joined.
@@ -190,12 +195,23 @@ class _Builder:
         if self._progress is not None:
             self._progress(text)
 
+    def _place(self, unit: Unit) -> Path:
+        return entry_path(self._folder, unit.key, unit.file_name)
+
+    def _precompile(self, prefix: Prefix) -> None:
+        """Make a precompiled header for all units of this build that have it."""
+        path = self._temporary(".h")
+        path.write_text(prefix.text)
+        command = [*prefix.compiler, *prefix.flags, "-x", "c-header", str(path), "-o", f"{path}.gch"]
+        self._compilers.run(command, subject=path, task=f"the compiler's {prefix.header} does not compile")
+        self._prefixes[prefix] = path
+
     def _compile(self, unit: Unit, toolchain: Toolchain) -> None:
-        path = entry_path(self._folder, unit.key, unit.file_name)
-        if cached(path):
-            return
+        path = self._place(unit)
+        prefix = prefix_of(unit, toolchain)
+        header = self._prefixes.get(prefix) if prefix else None
         copy = self._patched(unit) if unit.patches else unit
-        objects = [self._compile_source(copy, source, toolchain) for source in self._sources(copy)]
+        objects = [self._compile_source(copy, source, toolchain, header) for source in self._sources(copy)]
         made = objects[0]
         if len(objects) > 1 or unit.join_flags:
             made = self._temporary(".o")
@@ -231,11 +247,17 @@ class _Builder:
         generated.write_text(unit.text)
         return [*unit.sources, generated]
 
-    def _compile_source(self, unit: Unit, source: Path, toolchain: Toolchain) -> Path:
+    def _compile_source(self, unit: Unit, source: Path, toolchain: Toolchain, header: Path | None) -> Path:
+        """Compile a source; ``header`` is what it begins with as a precompiled header."""
         made, rule = self._temporary(".o"), self._temporary(".d")
-        command = [*toolchain.command, *unit.flags, *unit.place_flags, "-MMD", "-MF", str(rule), "-c", str(source)]
+        cxx = source.suffix == CXX_SUFFIX
+        compiler = (*toolchain.cxx_command, *unit.cxx_flags) if cxx else (*toolchain.command, *unit.flags)
+        first = ["-include", str(header)] if header and source.suffix == ".c" else []
+        here = f"-ffile-prefix-map={self._work}=."  # the folder in which compilers run is another each time
+        command = [*compiler, here, *unit.place_flags, *first, "-MMD", "-MF", str(rule), "-c", str(source)]
         self._compilers.run([*command, "-o", str(made)], subject=source, task="does not compile")
         known = {path.resolve() for path in unit.files} | {source.resolve()}
+        known |= {header.resolve(), Path(f"{header.resolve()}.gch")} if header else set()
         for included in included_files(rule):
             if included.resolve() not in known:
                 allowed = ", ".join(shown(folder) for folder in unit.include)
@@ -249,7 +271,8 @@ class _Builder:
         path = entry_path(self._folder, program.key, program.name)
         objects = [str(entry_path(self._folder, unit.key, unit.file_name)) for unit in program.units]
         made = self._temporary("")
-        command = [*program.toolchain.command, *program.link_flags, "-o", str(made), *objects, *program.libraries]
+        linker = program.toolchain.cxx_command if program.toolchain.cxx else program.toolchain.command
+        command = [*linker, *program.link_flags, "-o", str(made), *objects, *program.libraries]
         self._compilers.run(command, subject=program.subject, task=f"the program {program.name} does not link")
         store(made, path)
         self._say(f"linked {program.name} for {program.toolchain.arch} ({', '.join(program.contains)})")

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from crosslane.buildcache import digest
 from crosslane.buildtables import tables_text
+from crosslane.cxx import CXX_SUFFIX, cxx_flags
 from crosslane.data import read_files, shown
 from crosslane.errors import HarnessFault
 from crosslane.isa import ALL_ARCHES, feature_flags
-from crosslane.metadata import CODE_SUFFIXES
+from crosslane.metadata import ADAPTER_SUFFIXES, CODE_SUFFIXES
 from crosslane.model import Implementation, Lane, Provider, Registry
 from crosslane.plants import Plant
 from crosslane.registry import mode_named
@@ -99,10 +100,10 @@ class Unit:
     """One object: some sources compiled alike, linked together, all symbols but ``keep`` made local.
 
     ``files`` are all that a compilation may read and ``contents`` their bytes when the plan was made; ``text`` is a
-    generated C source. ``flags`` go into the key; ``place_flags`` say where things lie and do not. ``join_flags`` are
-    those with which one object is made of all, where more than linking is done then. With
-    ``patches``, files that are compiled with another content, the unit is compiled from a copy of all its files below
-    ``base``.
+    generated C source. ``flags`` and, of sources in C++, ``cxx_flags`` go into the key; ``place_flags`` say where
+    things lie and do not. ``join_flags`` are those with which one object is made of all, where more than linking is
+    done then. With ``patches``, files that are compiled with another content, it is compiled from a copy of all files
+    below ``base``.
     """
 
     name: str
@@ -119,6 +120,7 @@ class Unit:
     patches: tuple[tuple[Path, bytes], ...] = ()
     base: Path = Path()
     join_flags: tuple[str, ...] = ()
+    cxx_flags: tuple[str, ...] = ()
 
     @property
     def file_name(self) -> str:
@@ -143,14 +145,29 @@ class Program:
     libraries: tuple[str, ...] = ()
 
 
+_Files = tuple[tuple[Path, ...], tuple[bytes, ...]]
+
+
 @dataclass(frozen=True)
 class _Workshop:
-    """What the units of one program share; ``base`` is the folder that paths are told from."""
+    """What the units of one program share; ``base`` is the folder that paths are told from.
+
+    ``read`` are files that were read before: hundreds of planted faults are compiled of the same ones.
+    """
 
     base: Path
     toolchain: Toolchain
     opt: str
     compiler: str = "gcc"
+    read: dict[tuple[Path, ...], _Files] = field(default_factory=dict)
+
+    def _files(self, sources: Sequence[Path], include: Sequence[Path]) -> _Files:
+        """The sources and all headers beside them, and their contents."""
+        key = (*sources, *include)
+        if key not in self.read:
+            headers = sorted({path for folder in include for path in folder.glob("*.h")} - set(sources))
+            self.read[key] = (*sources, *headers), read_files((*sources, *headers))
+        return self.read[key]
 
     def unit(
         self,
@@ -164,19 +181,20 @@ class _Workshop:
         patches: tuple[tuple[Path, bytes], ...] = (),
     ) -> Unit:
         """Plan an object; ``include`` are the folders of headers, ``patches`` files with what is compiled instead."""
-        headers = sorted({path for folder in include for path in folder.glob("*.h")} - set(sources))
-        files = (*sources, *headers)
-        contents = read_files(files)
+        files, contents = self._files(sources, include)
         keyed = text + "".join(f"{_name(path, self.base)}={changed!r}" for path, changed in patches)
         all_flags = (*_BASE_FLAGS, *_ARCH_FLAGS.get(self.toolchain.arch, ()), self.opt, *flags)
+        for_cxx = cxx_flags(all_flags) if any(source.suffix == CXX_SUFFIX for source in sources) else ()
         join = (*_LTO_JOIN[self.compiler], self.opt) if _LTO in flags else ()
         named = [part for path, data in zip(files, contents, strict=True) for part in (_name(path, self.base), data)]
         places = [_name(folder, self.base) for folder in include]
         return Unit(
             name=name,
-            key=digest([_SCHEMA, self.toolchain.identity, repr((all_flags, join, places, keep, name)), keyed, *named]),
+            key=digest(
+                [_SCHEMA, self.toolchain.identity, repr((all_flags, *for_cxx, join, places, keep, name)), keyed, *named]
+            ),
             subject=sources[0].parent if sources else include[0],
-            sources=tuple(source for source in sources if source.suffix in CODE_SUFFIXES),
+            sources=tuple(source for source in sources if source.suffix in ADAPTER_SUFFIXES),
             files=files,
             contents=contents,
             include=tuple(include),
@@ -187,6 +205,7 @@ class _Workshop:
             patches=patches,
             base=self.base,
             join_flags=join,
+            cxx_flags=for_cxx,
         )
 
     def program(
@@ -285,7 +304,9 @@ def plan_provider(
     symbol = provider_symbol(provider)
     flags = (*common, "-fvisibility=hidden", *provider_defines(provider))
     include = [shim, provider.folder.parent, provider.folder]
-    adapter = shop.unit(symbol, sources=provider.sources, include=include, flags=flags, keep=symbol)
+    # C++ shares inline functions with the library, and what is static in them, by name: those must not become local.
+    keep = "" if provider.has_cxx else symbol
+    adapter = shop.unit(symbol, sources=provider.sources, include=include, flags=flags, keep=keep)
     link = ((*_LINK_FLAGS, "-Wl,-z,now"), tuple(f"-l{library}" for library in provider.libraries))
     if probe:
         source = provider.folder.parent / "probe.c"

@@ -139,7 +139,13 @@ def _rows(registry: Registry, what: str) -> list[dict[str, Any]]:
         ]
     if what == "providers":
         return [
-            {"name": p.name, "title": p.title, "packages": list(p.packages), "algorithms": len(p.domains)}
+            {
+                "name": p.name,
+                "title": p.title,
+                "packages": list(p.packages),
+                "algorithms": len(p.domains),
+                "ship": p.ship,
+            }
             for p in registry.providers
         ]
     if what == "lanes":
@@ -304,15 +310,17 @@ bench_command.add_command(harness, "harness")
 )
 @click.option("--gdb", is_flag=True, help="Of a finding: start a debugger that stops at the subject's call.")
 @findings_option
+@_provider_option
 @_impls_option
 @_sandbox_option
-def repro(
+def repro(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes them by name
     name: str,
     patterns: tuple[str, ...],
     lanes: tuple[str, ...],
     results_file: Path | None,
     gdb: bool,
     folder: Path,
+    providers: tuple[str, ...],
     impls: tuple[Path, ...],
     require_sandbox: bool,
 ) -> None:
@@ -321,16 +329,18 @@ def repro(
     """
     from crosslane.trials import is_trial  # noqa: PLC0415
 
+    _, builds = read_providers(providers)
+    if name.count("-") != 2 and not is_trial(name):
+        sys.exit(_repro_finding(name, lanes, gdb=gdb, folder=folder, impls=impls, builds=builds))
+    registry = _registry(impls, builds)
     if is_trial(name):
-        sys.exit(_repro_trial(name, Selection(patterns, lanes), impls, results_file, require_sandbox=require_sandbox))
-    if name.count("-") != 2:
-        sys.exit(_repro_finding(name, lanes, gdb=gdb, folder=folder, impls=impls))
+        selection = Selection(patterns, lanes or _lanes_of(registry, patterns))
+        sys.exit(_repro_trial(registry, name, selection, results_file, require_sandbox=require_sandbox))
     from crosslane.manifest import parse_case_id  # noqa: PLC0415
     from crosslane.repro import replay  # noqa: PLC0415
 
     if gdb:
         raise BadInput(f"{name!r} is the id of a case: --gdb takes that of a finding; `crosslane findings list` has it")
-    registry = _registry(impls)
     wanted = parse_case_id(name)
     if not lanes:
         lanes = _lanes_of(registry, patterns)
@@ -346,13 +356,11 @@ def repro(
 
 
 def _repro_trial(
-    name: str, selection: Selection, impls: tuple[Path, ...], results_file: Path | None, *, require_sandbox: bool
+    registry: Registry, name: str, selection: Selection, results_file: Path | None, *, require_sandbox: bool
 ) -> int:
     """Repeat a trial in the selected cells."""
     from crosslane.repro import replay_trial  # noqa: PLC0415
 
-    registry = _registry(impls)
-    selection = Selection(selection.patterns, selection.lanes or _lanes_of(registry, selection.patterns))
     departed = 0
     for item in replay_trial(registry, name, selection, results_file=results_file, require_sandbox=require_sandbox):
         click.echo(f"{item.cell}: {item.text or 'agrees'}")
@@ -360,7 +368,15 @@ def _repro_trial(
     return 1 if departed else 0
 
 
-def _repro_finding(name: str, lanes: tuple[str, ...], *, gdb: bool, folder: Path, impls: tuple[Path, ...]) -> int:
+def _repro_finding(
+    name: str,
+    lanes: tuple[str, ...],
+    *,
+    gdb: bool,
+    folder: Path,
+    impls: tuple[Path, ...],
+    builds: Sequence[LibraryBuild],
+) -> int:
     """Replay a finding, or debug it; the folders that it was found with are known."""
     from crosslane.findings.replay import debug, replay_finding  # noqa: PLC0415
     from crosslane.findings.store import Store  # noqa: PLC0415
@@ -372,7 +388,8 @@ def _repro_finding(name: str, lanes: tuple[str, ...], *, gdb: bool, folder: Path
         if "-" not in name:
             raise
         raise BadInput(f"{error}; the id of a case is such as 0123456789abcdef-3-17") from None
-    registry = _registry(impls or tuple(Path(item) for item in kept.record.impls if Path(item).is_dir()))
+    known = tuple(Path(item) for item in kept.record.impls if Path(item).is_dir())
+    registry = _registry(impls or known, builds)
     if gdb:
         return debug(registry, kept, lanes)
     session, answers = replay_finding(registry, kept, lanes)

@@ -20,6 +20,7 @@ from crosslane.findings.keep import KeptRun
 from crosslane.findings.run import Findings, status_with, with_faults
 from crosslane.isa import host_arch
 from crosslane.libraries import library_rows
+from crosslane.memory import return_freed_memory
 from crosslane.model import Registry
 from crosslane.plan import LARGE_LEN, Counts, RunPlan, Selection, make_plans, selected_cells
 from crosslane.planted.prove import prove
@@ -78,6 +79,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
         console.print(f"unusable: {problem}", markup=False, highlight=False, soft_wrap=True)
     spots = _spots(job, plans, console) if job.prove else []  # built, and their cases seen, before minutes are spent
     campaign.keep_manifests(plans.algorithms)
+    return_freed_memory()  # sources and vectors as they were read
     begun = time.monotonic()
     memory = PeakMemory()
     try:
@@ -87,7 +89,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
         partial = campaign.with_judgements(stopped.progress.finished, checks)
         done = assemble(job, plans, notes, partial, time.monotonic() - begun, memory.peak)
         if partial:
-            print_report(done, console, impls=impls)
+            print_report(done, console, impls=impls, builds=job.registry.builds)
         if json_file is not None:
             write_json(done, json_file)
         console.print(
@@ -102,7 +104,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
     if job.prove:
         proofs = tuple(prove(spots, checks, job.registry.root))
         result = replace(result, proofs=proofs, unproven=_unproven(job))
-    print_report(result, console, impls=impls)
+    print_report(result, console, impls=impls, builds=job.registry.builds)
     if json_file is not None:
         write_json(result, json_file)
     status = status_of(job, result, findings, kept, console)

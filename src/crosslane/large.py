@@ -63,10 +63,13 @@ def read_large(text: str) -> LargeId:
 
 
 def _ids(manifest: Manifest, data_len: int) -> Iterator[LargeId]:
-    """The trials of an algorithm. Authenticated decryption would need the tag of 4 GiB that nobody has encrypted."""
+    """The trials of an algorithm, none where it is not done in place.
+
+    Authenticated decryption would need the tag of 4 GiB that nobody has encrypted.
+    """
     if manifest.partial == "refused":
         data_len -= data_len % manifest.block_len
-    if manifest.max_len and data_len > manifest.max_len:
+    if not manifest.in_place or (manifest.max_len and data_len > manifest.max_len):
         return
     for direction in manifest.directions:
         if direction == "encrypt" or not manifest.tag_lens:

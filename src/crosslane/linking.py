@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from dataclasses import replace
 from pathlib import Path
 
+from crosslane.cxx import with_cxx
 from crosslane.errors import BadInput, MissingTool
-from crosslane.model import Instance
+from crosslane.model import Instance, Provider
 from crosslane.toolchain import Toolchain, find_library, library_file, library_folder, library_toolchain
 
 __all__ = ["link_problem", "linked_toolchain", "place_of"]
@@ -30,13 +32,25 @@ def place_of(instance: Instance) -> str:
     return f"{instance.provider.name} of {instance.sysroot.suite if instance.sysroot else 'the system'}"
 
 
-def linked_toolchain(instance: Instance) -> Toolchain:
-    """What builds the adapter of an instance.
+def linked_toolchain(instance: Instance) -> tuple[Provider, Toolchain]:
+    """The first release of an instance's library that is there, and what builds its adapter.
 
-    Raises MissingTool where a header or a library is missing, BadInput where a library is for another architecture.
+    Raises MissingTool where a header or a library is missing, of the release that is looked for last; BadInput where a
+    library is for another architecture.
     """
-    provider, folder = instance.provider, library_folder(instance)
     toolchain = library_toolchain(instance)
+    if instance.provider.has_cxx:
+        toolchain = with_cxx(toolchain, instance.provider.name)
+    *newer, last = instance.provider.releases
+    for release in newer:
+        with contextlib.suppress(MissingTool):
+            return release, _linked(replace(instance, provider=release), toolchain)
+    return last, _linked(replace(instance, provider=last), toolchain)
+
+
+def _linked(instance: Instance, toolchain: Toolchain) -> Toolchain:
+    """The toolchain for a release."""
+    provider, folder = instance.provider, library_folder(instance)
     digests = []
     for name in provider.libraries:
         path = library_file(toolchain, name)
@@ -53,6 +67,7 @@ def linked_toolchain(instance: Instance) -> Toolchain:
         headers=provider.headers,
         libraries=provider.libraries,
         packages=provider.packages,
+        includes=provider.includes,
         cure=_cure(instance) if folder is not None else "",
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosslane.data import read_files, shown
-from crosslane.metadata import CODE_SUFFIXES, SOURCE_SUFFIXES
+from crosslane.metadata import ADAPTER_SUFFIXES, CODE_SUFFIXES, SOURCE_SUFFIXES
 from crosslane.model import Cipher, Implementation, Mode, Provider, Registry
 from crosslane.plants import FAULTS_FILE, case_problems, scan_plants
 from crosslane.registry import scan_registry
@@ -22,7 +22,7 @@ __all__ = ["Problem", "lint"]
 
 _SPDX = re.compile(r"SPDX-License-Identifier: ([A-Za-z0-9.-]+ OR )?Apache-2\.0")
 _SPDX_LINES = 2
-_SPDX_SUFFIXES = (*SOURCE_SUFFIXES, ".py", ".toml")
+_SPDX_SUFFIXES = (*SOURCE_SUFFIXES, *ADAPTER_SUFFIXES, ".py", ".toml")
 _SCRIPT = re.compile(r"(derive|find)[a-z0-9_]*\.py")
 _SEARCH = re.compile(r"find[a-z0-9_]*\.c")
 _PATH = re.compile(r'\bSUBJECT_PATH\s*\(?\s*"([^"]*)"')

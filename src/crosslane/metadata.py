@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from crosslane.names import DRIVER_PATTERN, WORD_PATTERN
 from crosslane.tomlread import Field, read_fields, read_toml
 
 __all__ = [
+    "ADAPTER_SUFFIXES",
     "CODE_SUFFIXES",
     "SOURCE_SUFFIXES",
     "check_third_party",
@@ -29,10 +31,12 @@ __all__ = [
 
 CODE_SUFFIXES = (".c", ".S")
 SOURCE_SUFFIXES = (".c", ".S", ".h")
+ADAPTER_SUFFIXES = (*CODE_SUFFIXES, ".cc")
 _BLOCK_LENS = (8, 16)
 _DIRECTIONS = ("encrypt", "decrypt")
 _POLICIES = ("degenerate", "weak_subkey")
 _SOURCE_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.(c|S|h)"
+_ADAPTER_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.(c|cc|S|h)"
 _VARIABLE_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*=[!-~]*"
 _NOT_CONTENT = ("__pycache__",)
 _TEXT = Field(kind="str", pattern=r"\S[^\n]*")
@@ -81,13 +85,18 @@ _IMPL_FIELDS = {
     "wipes": Field(kind="bool", optional=True),
 }
 
+# What other releases of a library have under other names.
+_RELEASE_FIELDS = {
+    "packages": Field(kind="str", many=True, min_num=1, pattern=r"[a-z0-9][a-z0-9.+-]+"),
+    "libraries": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9_+-]+"),
+    "includes": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", optional=True),
+}
 _PROVIDER_FIELDS = {
     "name": Field(kind="str", pattern=DRIVER_PATTERN),
     "title": _TEXT,
-    "packages": Field(kind="str", many=True, min_num=1, pattern=r"[a-z0-9][a-z0-9.+-]+"),
+    **_RELEASE_FIELDS,
     "headers": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*\.h"),
-    "libraries": Field(kind="str", many=True, min_num=1, pattern=r"[A-Za-z0-9_+-]+"),
-    "sources": Field(kind="str", many=True, min_num=1, pattern=_SOURCE_PATTERN),
+    "sources": Field(kind="str", many=True, min_num=1, pattern=_ADAPTER_PATTERN),
     "contexts": Field(kind="str", allowed=("heap", "own"), optional=True),
     "wipes": Field(kind="bool", optional=True),
     "environment": Field(kind="str", many=True, min_num=1, pattern=_VARIABLE_PATTERN, optional=True),
@@ -234,6 +243,7 @@ def read_provider(folder: Path, *, ciphers: Sequence[Cipher], modes: Sequence[Mo
     path = require_file(folder / "provider.toml", f"add it, with an adapter, or remove the folder {folder.name}")
     content = read_toml(path)
     cipher_tables, algorithms = content.pop("cipher", {}), content.pop("algorithm", [])
+    releases = _read_releases(path, content.pop("release", []))
     backends = _read_backends(path, content.pop("backend", {}))
     values = read_fields(path, content, _PROVIDER_FIELDS)
     if values["name"] != folder.name:
@@ -260,7 +270,15 @@ def read_provider(folder: Path, *, ciphers: Sequence[Cipher], modes: Sequence[Mo
         require_file(folder / name, f"{shown(path)} lists it; add the file or remove the entry") for name in names
     )
     ordered = tuple(sorted(domains, key=lambda domain: (domain.mode, domain.cipher)))
-    return Provider(folder=folder, sources=sources, domains=ordered, backends=backends, **values)
+    provider = Provider(folder=folder, sources=sources, domains=ordered, backends=backends, **values)
+    return replace(provider, others=tuple(replace(provider, **{"includes": (), **release}) for release in releases))
+
+
+def _read_releases(path: Path, tables: Any) -> list[dict[str, Any]]:
+    """The tables [[release]]: how other releases name the same library."""
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise BadInput(f"{shown(path)}: release holds {tables!r}; write each as a table [[release]]")
+    return [read_fields(path, table, _RELEASE_FIELDS, where="[[release]]") for table in tables]
 
 
 def _read_backends(path: Path, tables: Any) -> tuple[Backend, ...]:

@@ -177,7 +177,9 @@ class Provider:
     """An external library behind an adapter (``impls/providers/<name>/provider.toml``).
 
     ``packages`` are Debian's, ``headers`` public ones (``openssl/evp.h``), ``libraries`` names for the linker
-    (``crypto``). ``domains`` has one entry for each algorithm, sorted by mode and cipher. ``contexts``: whether those
+    (``crypto``), ``includes`` folders of headers below the compiler's own (``botan-2``). ``others`` are the same
+    library as other releases name it, taken where the first is not installed. ``domains`` has one entry for each
+    algorithm, sorted by mode and cipher. ``contexts``: whether those
     of the library come from the C library's allocator (``heap``), where they can be watched, or are its ``own`` affair.
     ``wipes``: its documentation says that a context that is freed holds no key. ``environment`` are the variables
     (``NAME=VALUE``) that its processes have. A library that loads modules of its own is told by the variable
@@ -200,6 +202,18 @@ class Provider:
     modules_variable: str = ""
     modules_folders: tuple[str, ...] = ()
     ship: bool = True
+    includes: tuple[str, ...] = ()
+    others: tuple[Provider, ...] = ()
+
+    @property
+    def has_cxx(self) -> bool:
+        """Whether the adapter is written in C++, for a library that has no other interface."""
+        return any(source.suffix == ".cc" for source in self.sources)
+
+    @property
+    def releases(self) -> tuple[Provider, ...]:
+        """The library under each of its names, in the order in which they are looked for."""
+        return (self, *self.others)
 
     def domain(self, mode: str, cipher: str) -> Domain | None:
         """The domain of an algorithm; ``None`` where the library does not have it."""
@@ -251,6 +265,11 @@ class LibraryBuild:
     provider: str
     folder: Path
     include: Path | None = None
+
+    @property
+    def text(self) -> str:
+        """What names it on the command line."""
+        return f"{self.name}={self.provider}:{self.folder}" + (f":{self.include}" if self.include else "")
 
 
 @dataclass(frozen=True)

@@ -56,8 +56,8 @@ class Counts:
     native: int = 65_536
     emulated: int = 24_576
     other: int = 640
-    provider: int = 24_576
-    provider_emulated: int = 4_096
+    provider: int = 16_384
+    provider_emulated: int = 6_144
     backend: int = 8_192
 
     @classmethod
@@ -391,6 +391,8 @@ class _Planner:
         switch = effect_text(instance.backend, seen) if instance.backend and isinstance(seen, Effect) else ""
         emulated = lane.runner == "qemu"
         count = self.counts.provider_emulated if emulated else self.counts.provider
+        count = min(count, self.counts.backend) if instance.backend else count
+        switched = not isinstance(seen, Effect) or seen.effective
         return CellPlan(
             cell=cell,
             needed_features=(),
@@ -400,14 +402,14 @@ class _Planner:
             full=not emulated,
             paths=(),
             station=station,
-            comparisons=min(count, self.counts.backend) if instance.backend else count,
+            comparisons=count if switched else 0,
             provider=True,
             wipes=instance.provider.wipes,
             emulated=emulated,
             instance=instance,
             problem=problem or (seen if isinstance(seen, str) else ""),
             switch=switch,
-            switched=not isinstance(seen, Effect) or seen.effective,
+            switched=switched,
         )
 
     def _library(self, instance: Instance, algorithm: Algorithm) -> tuple[Station, str]:

@@ -13,7 +13,7 @@ from crosslane.describe import signal_name
 from crosslane.errors import HarnessFault, NotStarted
 from crosslane.linking import place_of
 from crosslane.messages import Hello
-from crosslane.model import Instance
+from crosslane.model import Instance, Provider
 from crosslane.records import Library
 from crosslane.toolchain import library_folder
 
@@ -32,7 +32,7 @@ def identify(instance: Instance, hello: Hello) -> Library:
 
     Raises Foreign where one of them does not, or is not there at all.
     """
-    files = [_loaded(instance, hello, name) for name in instance.provider.libraries]
+    files = [_loaded(instance, hello, name) for name in _release(instance, hello).libraries]
     first = files[0]
     package, package_version = _package(instance, first)
     name = instance.provider.name
@@ -49,13 +49,18 @@ def identify(instance: Instance, hello: Hello) -> Library:
     )
 
 
+def _release(instance: Instance, hello: Hello) -> Provider:
+    """The release of the library that the process has loaded; the first where it has none."""
+    files = [_name(text) for text in hello.loaded]
+    for release in instance.provider.releases:
+        if any(_is_named(file, library) for file in files for library in release.libraries):
+            return release
+    return instance.provider
+
+
 def _loaded(instance: Instance, hello: Hello, library: str) -> Path:
     """The one file of a library (a name for the linker) in the process, on the host."""
-    named = [
-        text
-        for text in hello.loaded
-        if re.fullmatch(rf"lib{re.escape(library)}(-[0-9.]+)?\.so(\.[0-9.]+)*", _name(text))
-    ]
+    named = [text for text in hello.loaded if _is_named(_name(text), library)]
     where = place_of(instance)
     if len(named) != 1:
         found = ", ".join(named) or "none"
@@ -71,6 +76,10 @@ def _loaded(instance: Instance, hello: Hello, library: str) -> Path:
             "under the name that it is loaded by"
         )
     return path.resolve()
+
+
+def _is_named(file: str, library: str) -> bool:
+    return re.fullmatch(rf"lib{re.escape(library)}(-[0-9.]+)?\.so(\.[0-9.]+)*", file) is not None
 
 
 def _name(text: str) -> str:

@@ -19,7 +19,7 @@ from crosslane.generate import output_lens
 from crosslane.manifest import POLICY_BITS, Manifest
 from crosslane.wire import Batch, Flag, OpKind, Results, Verdict
 
-__all__ = ["Member", "answer", "case_within", "vote"]
+__all__ = ["Member", "answer", "case_within", "voices_of", "vote"]
 
 LEAST_SOURCES = 3
 
@@ -119,15 +119,8 @@ def answer(batch: Batch, results: Results, *, with_iv: bool = False) -> bytes:
     return b"".join(parts)
 
 
-def vote(batch: Batch, generic: Results, subject: Results, members: Sequence[Member]) -> str:
-    """One sentence on who agrees with whom in a batch of one case; empty where fewer than three sources can say."""
-    with_iv = answer(batch, generic) == answer(batch, subject)  # then they differ in the iv, if in any answer
-    sides = {
-        "generic": answer(batch, generic, with_iv=with_iv),
-        "the subject": answer(batch, subject, with_iv=with_iv),
-    }
-    if sides["generic"] == sides["the subject"]:
-        return ""  # they differ in what no library is asked for
+def voices_of(batch: Batch, members: Sequence[Member], *, with_iv: bool = False) -> dict[str, bytes]:
+    """The answers of the libraries whose domains hold a batch of one case, by their names."""
     voices: dict[str, bytes] = {}
     for member in members:
         if not case_within(member.manifest, batch) or (with_iv and member.manifest.iv_out == "none"):
@@ -138,6 +131,19 @@ def vote(batch: Batch, generic: Results, subject: Results, members: Sequence[Mem
             continue  # the member's own cell says so
         if results is not None and results.cases["verdict"][0] == Verdict.RAN:
             voices[member.name] = answer(batch, results, with_iv=with_iv)
+    return voices
+
+
+def vote(batch: Batch, generic: Results, subject: Results, members: Sequence[Member]) -> str:
+    """One sentence on who agrees with whom in a batch of one case; empty where fewer than three sources can say."""
+    with_iv = answer(batch, generic) == answer(batch, subject)  # then they differ in the iv, if in any answer
+    sides = {
+        "generic": answer(batch, generic, with_iv=with_iv),
+        "the subject": answer(batch, subject, with_iv=with_iv),
+    }
+    if sides["generic"] == sides["the subject"]:
+        return ""  # they differ in what no library is asked for
+    voices = voices_of(batch, members, with_iv=with_iv)
     if len(voices) + len(sides) < LEAST_SOURCES:
         return ""
     with_generic = [name for name, said in voices.items() if said == sides["generic"]]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.measure import Measurement
@@ -11,6 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from crosslane.libraries import library_lines
+from crosslane.model import LibraryBuild
+from crosslane.names import parse_cell
 from crosslane.records import CellResult
 from crosslane.results import RunResult
 from crosslane.verdicts import cell_verdict
@@ -145,8 +147,10 @@ def _exceptions(result: RunResult) -> Iterator[str]:
         yield f"not judged: {check} in {count} cells: {reason}"
 
 
-def print_report(result: RunResult, console: Console, *, impls: tuple[str, ...] = ()) -> None:
-    """Print the whole report; ``impls`` are repeated in the commands that show a finding again."""
+def print_report(
+    result: RunResult, console: Console, *, impls: tuple[str, ...] = (), builds: Sequence[LibraryBuild] = ()
+) -> None:
+    """Print the whole report; ``impls`` and ``builds`` are repeated in the commands that show a finding again."""
     table = _table(result)
     usual = console.width
     wide = Measurement.get(console, console.options.update(max_width=_WIDEST), table).maximum
@@ -154,10 +158,13 @@ def print_report(result: RunResult, console: Console, *, impls: tuple[str, ...] 
     console.print(table)
     console.width = usual
     console.print()
+    given = {build.name: f" --provider '{build.text}'" for build in builds}
     again = "".join(f" --impls '{folder}'" for folder in impls)
     for cell in result.cells():
         for line in complaints(cell):
-            command = again if line.lstrip().startswith("see it again") else ""
+            command = (
+                again + given.get(parse_cell(cell.cell).driver, "") if line.lstrip().startswith("see it again") else ""
+            )
             console.print(line + command, highlight=False, markup=False, soft_wrap=True)
     for line in (*library_lines(result.libraries), *_unusable(result)):
         console.print(line, highlight=False, markup=False, soft_wrap=True)

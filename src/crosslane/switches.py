@@ -116,6 +116,8 @@ class Prober:
 
     def __init__(self, registry: Registry, launcher: Path) -> None:
         """Nothing is run yet."""
+        self._identities: dict[Instance, list[str]] = {}
+        self._programs: dict[Instance, Path] = {}
         self._registry = registry
         self._launcher = launcher
 
@@ -185,13 +187,20 @@ class Prober:
             return dict(zip(jobs, found, strict=True))
 
     def _entry(self, instance: Instance, messages: Sequence[str]) -> Path:
-        probe = build_instance(self._registry, instance, probe=True)
-        lane = instance.lane
-        processor = _processor() if lane.runner == "native" else ""
-        counter = versions(_emulated(lane))["qemu"]
-        parts = [_FORMAT, probe.parent.name, *map(_sha256, _library_files(instance)), lane.cpu, processor, counter]
-        key = digest([*parts, repr(library_environment(instance)), *messages])
+        key = digest([*self._identity(instance), repr(library_environment(instance)), *messages])
         return entry_path(cache_folder(), key, _ENTRY)
+
+    def _identity(self, instance: Instance) -> list[str]:
+        """All but the switch that decides what runs: the library's files, the probe, and what executes them."""
+        lane = instance.lane
+        known = replace(instance, backend=None)
+        if known not in self._identities:
+            processor = _processor() if lane.runner == "native" else ""
+            files = [_sha256(path) for path in _library_files(instance)]
+            emulator = versions(_emulated(lane))["qemu"]
+            probe = self._probe(instance)[0].parent.name
+            self._identities[known] = [_FORMAT, probe, *files, lane.cpu, processor, emulator]
+        return self._identities[known]
 
     def _entered(self, instance: Instance, messages: Sequence[str]) -> _Trace:
         """The functions that an algorithm's messages enter, natively and contained."""
@@ -227,7 +236,10 @@ class Prober:
 
     def _probe(self, instance: Instance) -> tuple[Path, Sequence[str], Sequence[Path]]:
         """The probe, what stands before it on its command line, and what it reads."""
-        return build_instance(self._registry, instance, probe=True), *library_runner(instance)
+        known = replace(instance, backend=None)
+        if known not in self._programs:
+            self._programs[known] = build_instance(self._registry, known, probe=True)
+        return self._programs[known], *library_runner(instance)
 
 
 def _noise(traces: Mapping[tuple[Instance, str], _Trace], instance: Instance, name: str) -> NDArray[np.uint64]:

@@ -68,6 +68,7 @@ class Toolchain:
     """A compiler with its binutils and static C library. ``version`` is the compiler's first line of --version.
 
     ``flags`` say which architecture is meant, and that a flag without use there is no fault, where clang compiles.
+    ``cxx`` is the C++ compiler where one was asked for, and ``cxx_flags`` stand before ``flags`` for it alone.
     ``identity`` is all that decides what it makes of the same sources, without the place where it is installed.
     """
 
@@ -77,11 +78,18 @@ class Toolchain:
     version: str
     identity: str
     flags: tuple[str, ...] = ()
+    cxx: str = ""
+    cxx_flags: tuple[str, ...] = ()
 
     @property
     def command(self) -> tuple[str, ...]:
         """The compiler with the flags that it needs to be one for ``arch``."""
         return (self.cc, *self.flags)
+
+    @property
+    def cxx_command(self) -> tuple[str, ...]:
+        """The C++ compiler likewise."""
+        return (self.cxx, *self.cxx_flags, *self.flags)
 
 
 def _output(command: list[str]) -> str:
@@ -209,21 +217,30 @@ def find_library(
     headers: Sequence[str],
     libraries: Sequence[str],
     packages: Sequence[str],
+    includes: Sequence[str] = (),
     cure: str = "",
 ) -> Toolchain:
     """Return the toolchain for what is linked to a provider's library: its identity knows the headers' contents.
 
-    ``headers`` are looked for as the compiler does, ``libraries`` as the linker does. Raises ``MissingTool``, with
-    ``packages`` or another ``cure``, where one of them is not installed.
+    ``headers`` are looked for as the compiler does, the C++ compiler where the toolchain has one, in ``includes`` below
+    its folders too; ``libraries`` as the linker does. Raises ``MissingTool``, with ``packages`` or another ``cure``,
+    where one of them is not installed.
     """
     names = " ".join(packages)
     cure = (
         cure
         or f"install the packages {names} (as root: apt-get install {names}), or leave it out with --without {name}"
     )
+    for include in includes:
+        folder = _include_folder(toolchain, include)
+        if folder is None:
+            raise _missing_library(f"the folder of headers {include}", name, cure)
+        toolchain = replace(toolchain, flags=(*toolchain.flags, "-isystem", folder))
+    compiler = (*toolchain.cxx_command, "-std=c++20") if toolchain.cxx else toolchain.command
+    language = "c++" if toolchain.cxx else "c"
     parts = [toolchain.identity]
     for header in headers:
-        rule = _output([*toolchain.command, "-M", "-include", header, "-x", "c", "/dev/null"])
+        rule = _output([*compiler, "-M", "-include", header, "-x", language, "/dev/null"])
         if not rule:
             raise _missing_library(f"the header {header}", name, cure)
         read = sorted({word for word in rule.split() if word.startswith("/") and word != "/dev/null"})
@@ -235,6 +252,13 @@ def find_library(
             raise _missing_library(f"the library lib{library}.so", name, cure)
         parts.append(path.resolve().name)
     return replace(toolchain, identity="; ".join(parts))
+
+
+def _include_folder(toolchain: Toolchain, include: str) -> str | None:
+    """A folder of that name below one in which the compiler looks for headers; None where there is none."""
+    words = _probe([*toolchain.command, "-E", "-v", "-x", "c", "/dev/null"])[2]
+    folders = [Path(line.strip()) / include for line in words.splitlines() if line.startswith(" /")]
+    return next((str(folder) for folder in folders if folder.is_dir()), None)
 
 
 def _missing_library(what: str, name: str, cure: str) -> MissingTool:

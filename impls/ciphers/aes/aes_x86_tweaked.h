@@ -40,12 +40,13 @@ ALWAYS_INLINE __m128i masked_block(const struct aes_ctx *c, __m128i block, __m12
 
 /* ---- XTS, IEEE Std 1619, and as GB/T 17964-2021 has it -------------------------------------------------------- */
 
-/* a * x^n, n below 64: the bits that leave a half go to the other one, those of the upper half times x^128. */
+/* a * x^n, n up to 56: the bits that leave a half go to the other one, those of the upper half times x^128. That product
+ * fills no more than a half. */
 ALWAYS_INLINE vec times_x(vec a, unsigned n)
 {
-    const vec out = vec_shr64(a, (int)(64 - n));
+    const vec out = vec_shr64(a, (int)(64 - n)), back = vec_clmul(out, vec_number(0, 0x87), 0x01);
 
-    return vec_xor(vec_xor(vec_shl64(a, (int)n), vec_shl_bytes(out, 8)), vec_clmul(out, vec_number(0, 0x87), 0x01));
+    return vec_xor(vec_shl64(a, (int)n), vec_low_halves(back, out));
 }
 
 /* The bits of each byte in the other order. */

@@ -29,8 +29,7 @@ static int cbcmac_update(struct subject_message *m, uint8_t *dst, const uint8_t 
 {
     (void)dst;
     (void)last;
-    mode_mac_update(m, m->ctx, &extra_of(m)->pending, src, len);
-    return SUBJECT_OK;
+    return mode_mac_update(m, m->ctx, &extra_of(m)->pending, src, len);
 }
 
 static int cbcmac_final(struct subject_message *m)

@@ -82,7 +82,7 @@ static int ccm_setiv(struct subject_message *m, const uint8_t *iv, size_t iv_len
     memcpy(header + 1, iv, iv_len);
     size_t header_len = 16 + encode_aad_len(header + 16, lengths->aad_len);
     mode_mac_start(m, &x->pending);
-    mode_mac_update(m, m->ctx, &x->pending, header, header_len);
+    (void)mode_mac_update(m, m->ctx, &x->pending, header, header_len);
 
     memset(x->tag, 0, 16);
     mode_counter_blocks(m, x->counter, q, x->tag, x->tag, 1);
@@ -96,7 +96,7 @@ static int ccm_aad(struct subject_message *m, const uint8_t *aad, size_t aad_len
         return SUBJECT_BAD_AAD_LEN;
     }
     x->aad_left -= aad_len;
-    mode_mac_update(m, m->ctx, &x->pending, aad, aad_len);
+    (void)mode_mac_update(m, m->ctx, &x->pending, aad, aad_len);
     return SUBJECT_OK;
 }
 
@@ -121,9 +121,9 @@ static int ccm_update(struct subject_message *m, uint8_t *dst, const uint8_t *sr
     size_t q = (size_t)x->counter[0] + 1;
     if (m->state->decrypting) {
         mode_counter_crypt(m, x->counter, q, m->leaf->ctr.decrypt, dst, src, len);
-        mode_mac_update(m, m->ctx, &x->pending, dst, len);
+        (void)mode_mac_update(m, m->ctx, &x->pending, dst, len);
     } else {
-        mode_mac_update(m, m->ctx, &x->pending, src, len);
+        (void)mode_mac_update(m, m->ctx, &x->pending, src, len);
         mode_counter_crypt(m, x->counter, q, m->leaf->ctr.encrypt, dst, src, len);
     }
     return SUBJECT_OK;

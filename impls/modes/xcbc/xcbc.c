@@ -50,8 +50,7 @@ static int xcbc_update(struct subject_message *m, uint8_t *dst, const uint8_t *s
 {
     (void)dst;
     (void)last;
-    mode_mac_update(m, m->ctx2, &extra_of(m)->pending, src, len);
-    return SUBJECT_OK;
+    return mode_mac_update(m, m->ctx2, &extra_of(m)->pending, src, len);
 }
 
 static int xcbc_final(struct subject_message *m)

@@ -118,13 +118,25 @@ static int expand(const struct session *s, union keyed *keyed, const uint8_t *ke
     }
 }
 
+/* Just the context that the library is given: what it writes beyond is seen. */
+static size_t context_len(const struct session *s)
+{
+    switch (s->mode) {
+    case MODE_XTS: return sizeof(mbedtls_aes_xts_context);
+    case MODE_CMAC: return sizeof(mbedtls_cipher_context_t);
+    case MODE_CCM: return sizeof(mbedtls_ccm_context);
+    case MODE_GCM: return sizeof(mbedtls_gcm_context);
+    default: return s->is_aes ? sizeof(mbedtls_aes_context) : sizeof(mbedtls_des3_context);
+    }
+}
+
 static int setkey(void *session, const uint8_t *key, size_t key_len, uint32_t policy)
 {
     struct session *s = session;
     union keyed *tried = NULL;
     (void)policy;
     if (s->is_aes || s->mode == MODE_CMAC || key_len == MBEDTLS_DES_KEY_SIZE * 3) {
-        tried = malloc(sizeof *tried); /* else triple DES, which is not told how long a key is */
+        tried = malloc(context_len(s)); /* else triple DES, which is not told how long a key is */
     }
     if (tried == NULL) {
         return SUBJECT_UNSUPPORTED;

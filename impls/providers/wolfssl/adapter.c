@@ -103,20 +103,31 @@ static int expand(const struct session *s, union keyed *keyed, const uint8_t *ke
     return error != 0 ? error : wc_Des3_SetKey(&keyed->des3, key, NULL, way);
 }
 
+/* Just the context that the library is given: what it writes beyond is seen. */
+static size_t context_len(const struct session *s)
+{
+    switch (s->mode) {
+    case MODE_XTS: return sizeof(XtsAes);
+    case MODE_CMAC: return sizeof(Cmac);
+    case MODE_CTS: return sizeof(struct wolfssl_cts *);
+    default: return s->is_aes ? sizeof(Aes) : sizeof(Des3);
+    }
+}
+
 static int setkey(void *session, const uint8_t *key, size_t key_len, uint32_t policy)
 {
     struct session *s = session;
-    size_t align = _Alignof(union keyed);
+    size_t align = _Alignof(union keyed), len = (context_len(s) + align - 1) / align * align;
     (void)policy;
     /* Of triple DES it is not told how long a key is; keys of xts that have a byte more it takes without it. */
     if (!s->is_aes ? key_len != DES3_KEYLEN : s->mode == MODE_XTS && key_len % 2 != 0) {
         return SUBJECT_UNSUPPORTED;
     }
-    union keyed *tried = aligned_alloc(align, (sizeof *tried + align - 1) / align * align);
+    union keyed *tried = aligned_alloc(align, len);
     if (tried == NULL) {
         return SUBJECT_UNSUPPORTED;
     }
-    memset(tried, 0, sizeof *tried);
+    memset(tried, 0, len);
     if (expand(s, tried, key, key_len) != 0) {
         free(tried);
         return SUBJECT_BAD_KEY_LEN;

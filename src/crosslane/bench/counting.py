@@ -23,19 +23,23 @@ __all__ = ["Counter", "Counts", "Traces", "count", "counter_for", "trace"]
 _TIME_LIMIT_S = 300.0
 _STEPPER_FAILED = 125
 _ADDRESS = "Q"
+_BEFORE = 2
+"""Counts before those of messages: of the marks alone, and of a message that does nothing."""
 
 
 @dataclass(frozen=True)
 class Counts:
     """Instructions of one message by subject's name and size, and why there are none.
 
-    ``unavailable`` is a sentence for the whole job, ``absent`` for single subjects.
+    ``unavailable`` is a sentence for the whole job, ``absent`` for single subjects. ``own`` of each number are neither
+    the mode's nor the implementation's, but of the program that calls them.
     """
 
     job: Job
     instructions: Mapping[tuple[str, int], int]
     absent: Mapping[str, str]
     unavailable: str = ""
+    own: int = 0
 
     def per_byte(self, name: str, size: int) -> float:
         """Instructions a byte."""
@@ -142,7 +146,7 @@ def count(program: Path, counter: Counter, job: Job, settings: Settings) -> Coun
         for size in settings.sizes
         if (index, real_len(job, size)) in positions
     }
-    return Counts(job, found, absent)
+    return Counts(job, found, absent, own=run.counts[1] - run.counts[0])
 
 
 def trace(program: Path, counter: Counter, job: Job, settings: Settings) -> Traces:
@@ -165,20 +169,20 @@ def trace(program: Path, counter: Counter, job: Job, settings: Settings) -> Trac
 def _pair(job: Job, run: _Run) -> tuple[dict[tuple[int, int], int], dict[str, str]]:
     """Return which count is whose, by subject's index and real length, and why subjects have none.
 
-    The first count is what the marks cost.
+    The first two counts are not of messages.
     """
     positions: dict[tuple[int, int], int] = {}
     absent: dict[str, str] = {}
     for line in run.text.splitlines():
         word, *rest = line.split(" ")
         if word == "counted":
-            positions[int(rest[1]), int(rest[0])] = len(positions) + 1
+            positions[int(rest[1]), int(rest[0])] = len(positions) + _BEFORE
         elif word == "subject" and rest[2] != "ready":
             absent[job.subjects[int(rest[0])].name] = "declines on this CPU" if rest[2] == "declined" else rest[2]
         elif word == "refused":
             absent.setdefault(job.subjects[int(rest[0])].name, f"refuses messages of {rest[1]} bytes")
-    if len(positions) + 1 != len(run.counts):
+    if len(positions) + _BEFORE != len(run.counts):
         raise HarnessFault(
-            f"{len(run.counts) - 1} messages were counted and the program made {len(positions)}; run it again"
+            f"{len(run.counts) - _BEFORE} messages were counted and the program made {len(positions)}; run it again"
         )
     return positions, absent

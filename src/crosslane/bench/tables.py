@@ -173,7 +173,11 @@ def _ratio_cell(found: Measurement, name: str, size: int, limit: float) -> str:
 
 
 def counts_table(counts: Counts) -> str:
-    """One row a size and subject: instructions a byte and a message, and how many times fewer than the first's."""
+    """One row a size and subject: instructions a byte and a message, and how many times fewer than the first's.
+
+    Below it, for each implementation that stands beside itself without its fused function, how many times fewer it
+    takes where the program's own instructions are left out.
+    """
     if counts.unavailable:
         return f"{title(counts.job)}\ninstructions/byte: not available: {counts.unavailable}"
     base = counts.job.subjects[0].name
@@ -184,7 +188,21 @@ def counts_table(counts: Counts) -> str:
         if name != base and (base, size) in counts.instructions:
             row.append(f"{counts.instructions[base, size] / number:.2f}x")
         rows.append(row)
-    return f"{title(counts.job)}\n{grid(rows, left=(1,))}{_absences(counts.absent.items())}"
+    return f"{title(counts.job)}\n{grid(rows, left=(1,))}{_absences(counts.absent.items())}{_gains(counts)}"
+
+
+def _gains(counts: Counts) -> str:
+    """Return a line for each size of an implementation with and without its fused function, after a line break."""
+    lines = []
+    for (name, size), number in sorted(counts.instructions.items(), key=lambda item: item[0][1]):
+        base = counts.instructions.get((f"{name}:composed", size))
+        if base is not None:
+            fused, composed = number - counts.own, base - counts.own
+            lines.append(
+                f"\n{name}, {size} bytes: {composed} instructions composed, {fused} fused, {composed / fused:.2f}x, "
+                f"without {counts.own} of the program that calls the mode"
+            )
+    return "".join(lines)
 
 
 def peers_table(

@@ -16,6 +16,7 @@ from click.core import ParameterSource
 from crosslane.data import data_root, shown
 from crosslane.describe import session_lines
 from crosslane.errors import BadInput, CrosslaneError
+from crosslane.fetched import find_sysroots
 from crosslane.findings.case import whole_batch
 from crosslane.findings.deviations import Deviation, add_deviation, default_file, parse_date
 from crosslane.findings.export import testmgr_text, wycheproof_text
@@ -109,7 +110,9 @@ def show_command(name: str, form: str, folder: Path) -> None:
     elif form == "repro":
         click.echo(kept.repro, nl=False)
     elif form != "text":
-        registry = load_registry(data_root(), [Path(item) for item in kept.record.impls if Path(item).is_dir()])
+        registry = load_registry(
+            data_root(), [Path(item) for item in kept.record.impls if Path(item).is_dir()], sysroots=find_sysroots()
+        )
         export = wycheproof_text if form == "wycheproof" else testmgr_text
         click.echo(export(registry, kept.record, kept.case), nl=False)
     else:
@@ -166,7 +169,9 @@ def retest_command(names: tuple[str, ...], lanes: tuple[str, ...], impls: tuple[
             continue  # said when it is retested
         folders += [Path(item) for item in known if Path(item).is_dir() and Path(item) not in folders]
     departs = False
-    for item in retest_all(load_registry(root, folders), store, ids, lanes, revision=revision_of(root)):
+    for item in retest_all(
+        load_registry(root, folders, sysroots=find_sysroots()), store, ids, lanes, revision=revision_of(root)
+    ):
         if isinstance(item, CrosslaneError):
             wrong.append(item)
             click.echo(f"crosslane: {item}", err=True)

@@ -16,6 +16,7 @@ from crosslane.data import shown
 from crosslane.describe import departure_text
 from crosslane.directed import vector_batch
 from crosslane.errors import HarnessFault
+from crosslane.execute import execute_alone
 from crosslane.findings.answers import JudgeName, expected_of, published
 from crosslane.findings.case import Case, case_of, whole_batch
 from crosslane.findings.classify import Classified
@@ -25,19 +26,22 @@ from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_depart
 from crosslane.findings.judge import Judge
 from crosslane.findings.record import Key, Record, State
 from crosslane.findings.reproducer import Ingredients, harness_of, repro_text
-from crosslane.findings.store import Kept, Store
+from crosslane.findings.store import UPSTREAM, Kept, Store
+from crosslane.findings.upstream import Upstream, program_text
+from crosslane.findings.upstream_report import agreement_rows, report_text
 from crosslane.generate import select_cases
+from crosslane.instances import instances
 from crosslane.large import LARGE
 from crosslane.manifest import parse_case_id
 from crosslane.model import Implementation, Lane, Provider, Registry
 from crosslane.plan import AlgorithmPlan, CellPlan, RunPlan
-from crosslane.records import AlgorithmResult, CellResult, Finding
+from crosslane.records import AlgorithmResult, CellResult, Finding, Library
 from crosslane.registry import implementation_named, mode_named
 from crosslane.toolchain import lane_toolchain
 from crosslane.trials import is_trial
 from crosslane.wire import Buffer, Symptom, Verdict
 
-__all__ = ["Keeper", "KeptRun", "ingredients", "kept_lines", "subject_of", "version_of"]
+__all__ = ["Keeper", "KeptRun", "ingredients", "kept_lines", "left_trials", "subject_of", "version_of"]
 
 _MOST_BATCHES = 4
 _RATE_RUNS = 10
@@ -68,9 +72,9 @@ class _Found:
 
 def subject_of(registry: Registry, driver: str) -> Implementation | Provider:
     """The implementation or the provider of that name."""
-    for provider in registry.providers:
-        if provider.name == driver:
-            return provider
+    for instance in instances(registry):
+        if instance.name == driver:
+            return instance.provider
     return implementation_named(registry, driver)
 
 
@@ -123,15 +127,15 @@ class Keeper:
         failed: list[tuple[str, str]] = []
         for job, looked in zip(jobs, side_by_side(_look, jobs, num_workers=num_workers), strict=True):
             for (place, cell), (found, why) in zip(job.cells, looked, strict=True):
-                name, lane, version = str(place.cell), lanes[place.cell.lane], version_of(cell)
+                name, lane = str(place.cell), lanes[place.cell.lane]
                 failed += [(name, why)] if why else []
-                sightings += [(name, self._put(job.plan, place, lane, version, item)) for item in found]
-        failed += _trials(results, sightings)
+                sightings += [(name, self._put(job.plan, place, lane, cell.library, item)) for item in found]
+        failed += left_trials(results, sightings)
         return KeptRun(tuple(sightings), tuple(failed))
 
-    def _put(self, plan: AlgorithmPlan, place: CellPlan, lane: Lane, version: str, found: _Found) -> Record:
-        """Write one fault of one cell, of a library's version."""
-        fault = found.fault
+    def _put(self, plan: AlgorithmPlan, place: CellPlan, lane: Lane, library: Library | None, found: _Found) -> Record:
+        """Write one fault of one cell, and of a library's what its maintainers need."""
+        fault, version = found.fault, library.version if library else ""
         driver = place.cell.driver + (f":{place.cell.backend}" if place.cell.backend else "")
         symptom = fault.departure.symptom
         name = symptom.name.lower() if symptom is not Symptom.NONE else fault.departure.verdict.name.lower()
@@ -161,10 +165,27 @@ class Keeper:
             repro_sha256="",
         )
         repro = repro_text(made_of, key, fault.case, fault.departure, expected=expected, text=text)
-        kept = self._store.put(Kept(record, fault.case, repro, harness_of(made_of))).record
+        stored = self._store.put(Kept(record, fault.case, repro, harness_of(made_of)))
+        kept = stored.record
+        if place.instance is not None and stored.case == fault.case:
+            finding = Upstream(
+                self._registry.root, key, place.instance, library, fault.case, expected, text=text.rstrip(".")
+            )
+            self._store.attach(kept.id, _upstream_texts(finding, plan, place, found), UPSTREAM)
         if (kept.state == "accepted") != is_accepted and kept.state in ("accepted", "open"):
             kept = self._store.update(kept.id, state="accepted" if is_accepted else "open")
         return kept
+
+
+def _upstream_texts(finding: Upstream, plan: AlgorithmPlan, place: CellPlan, found: _Found) -> dict[str, str]:
+    """What a library's maintainers need of a finding, by the files' names."""
+    judge = found.fault.name if found.judge == "vector" else f"{found.judge}, of Crosslane"
+    try:
+        subject = execute_alone(place.station, whole_batch(finding.case))
+        rows = agreement_rows(finding, subject, plan.quorum, judge=judge)
+    except HarnessFault as fault:
+        rows = [(judge, "the expected answer"), ("the others", f"could not be asked: {fault}")]
+    return {"upstream.md": report_text(finding, rows), finding.file_name: program_text(finding)}
 
 
 def version_of(cell: CellResult) -> str:
@@ -172,7 +193,9 @@ def version_of(cell: CellResult) -> str:
     return cell.library.version if cell.library else ""
 
 
-def _trials(results: Sequence[AlgorithmResult], sightings: Sequence[tuple[str, Record]]) -> Iterator[tuple[str, str]]:
+def left_trials(
+    results: Sequence[AlgorithmResult], sightings: Sequence[tuple[str, Record]]
+) -> Iterator[tuple[str, str]]:
     """Departures of trials, which no case shows.
 
     Of a cell whose cases depart too the self-test says nothing new, nor does the long message where all of them are

@@ -13,7 +13,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,11 +25,13 @@ from crosslane.findings.formats import case_from_json, case_to_json
 from crosslane.findings.record import Record, read_record, record_text
 from crosslane.names import nearest
 
-__all__ = ["ATTACHED", "Kept", "Store"]
+__all__ = ["UPSTREAM", "Kept", "Store"]
 
 _RECORD, _CASE, _REPRO = "finding.toml", "case.json", "repro.c"
 _HARNESS = "harness"
-ATTACHED = ("triage.md", "triage.svg")
+TRIAGE = ("triage.md", "triage.svg")
+UPSTREAM = ("upstream.md", "upstream.c", "upstream.cc", "upstream.cpp")
+ATTACHED = (*TRIAGE, *UPSTREAM)
 """What may lie in a finding's folder beside what the store writes itself."""
 _LOCK = ".lock"
 _NEW, _OLD = ".new-", ".old-"
@@ -138,11 +140,12 @@ class Store:
                 self._replace(merged)
             return merged
 
-    def attach(self, name: str, texts: Mapping[str, str]) -> Path:
-        """Put files of ``ATTACHED`` into a finding's folder in place of all that were there; returns the folder."""
+    def attach(self, name: str, texts: Mapping[str, str], names: Sequence[str] = TRIAGE) -> Path:
+        """Put files into a finding's folder in place of all of these ``names`` that were there; returns the folder."""
         with self._locked(shared=False):
             kept = self._read(name)
-            self._replace(kept, {file: texts[file] for file in ATTACHED if file in texts})
+            others = {file: text for file, text in self._attached(kept).items() if file not in names}
+            self._replace(kept, {**others, **{file: texts[file] for file in names if file in texts}})
         return self.folder / name
 
     def update(self, name: str, **changes: object) -> Record:

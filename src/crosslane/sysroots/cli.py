@@ -86,7 +86,8 @@ def _lines(sysroot: Sysroot) -> list[str]:
     lines = [f"{sysroot.lane}: {', '.join(sysroot.providers)} of {sysroot.suite}, {len(versions)} packages"]
     for provider in load_registry(data_root()).providers:
         if provider.name in sysroot.providers:
-            lines += [f"    {name} {versions[name]}" for name in provider.packages if name in versions]
+            names = dict.fromkeys(name for release in provider.releases for name in release.packages)
+            lines += [f"    {name} {versions[name]}" for name in names if name in versions]
     return lines
 
 

@@ -50,14 +50,15 @@ def fetch(
         apt.update()
         usable, problems = [], []
         for provider in providers:
-            lacking = apt.lacks(provider.packages)
-            if lacking:
+            there = [release for release in provider.releases if not apt.lacks(release.packages)]
+            if not there:
+                lacking = apt.lacks(provider.packages)
                 problems.append(
                     f"the release {suite} has no package {lacking[0]} for {arch}, which the provider {provider.name} "
                     "needs: it is left out"
                 )
             else:
-                usable.append(provider)
+                usable.append(there[0])
         if not usable:
             raise BadInput(f"{'; '.join(problems)}; nothing is left to fetch")
         packages = dict.fromkeys((*BASE_PACKAGES, *(name for item in usable for name in item.packages)))

@@ -23,7 +23,7 @@ from crosslane.oracles import oracle_names
 from crosslane.plan import AlgorithmPlan, CellPlan, Counts, Selection, make_plans
 from crosslane.quorum import answer, case_within
 from crosslane.registry import cells
-from crosslane.wire import Batch, Results, Watch
+from crosslane.wire import Batch, Flag, OpKind, Results, Watch
 
 __all__ = ["AGREES", "Place", "Ran", "places_of", "run_everywhere"]
 
@@ -71,6 +71,14 @@ class _Answered:
     key: tuple[object, ...] | None
 
 
+@dataclass(frozen=True)
+class _Form:
+    """A case as a batch, with the generic implementation's answer to it."""
+
+    batch: Batch
+    expected: Results
+
+
 def places_of(
     registry: Registry, algorithm: Algorithm, subject: str, lanes: Sequence[str]
 ) -> tuple[list[Place], list[tuple[str, str]]]:
@@ -81,8 +89,11 @@ def places_of(
     """
     kept = tuple(item for item in registry.implementations if item.origin == "own" or item.driver == subject)
     registry = replace(registry, implementations=kept)
-    compiled = {item.driver for item in kept}
     known = [cell for cell in cells(registry) if cell.algorithm == algorithm and cell.lane in lanes]
+    found, missing = _planned(registry, known)
+    if not missing:
+        return found, missing
+    compiled = {item.driver for item in kept}
     found, missing = _together(registry, [cell for cell in known if cell.driver in compiled], subject)
     for name in sorted({cell.driver for cell in known} - compiled):
         planned, lacking = _planned(registry, [cell for cell in known if cell.driver == name])
@@ -126,34 +137,53 @@ def run_everywhere(places: Sequence[Place], case: Case, missing: Iterable[tuple[
     """Run a sealed case in every cell, each in a fresh process; in the order of cells. Groups are named by size."""
     if not places:
         return []
-    batch = whole_batch(case)
-    expected = execute_alone(places[0].plan.oracle, batch, watch=Watch(0))
+    forms = tuple(_Form(batch, execute_alone(places[0].plan.oracle, batch, watch=Watch(0)))
+                  for batch in (whole_batch(case), whole_batch(_unobserved(case))))  # fmt: skip
     with ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="triage") as pool:
-        answered = list(pool.map(lambda place: _run(place, batch, expected), places))
+        answered = list(pool.map(lambda place: _run(place, *forms), places))
     named = _named(answered)
     silent = [Ran(cell, cell.rpartition("@")[2], "", why) for cell, why in missing]
     return sorted([*named, *silent], key=lambda item: item.cell)
 
 
-def _run(place: Place, batch: Batch, expected: Results) -> _Answered:
-    cell = place.cell
+def _unobserved(case: Case) -> Case:
+    """The same case without a look at the running iv, which most libraries do not show."""
+    hidden = [
+        replace(item, flags=item.flags & ~Flag.OBSERVE_IV, out_len=min(item.out_len, item.in_len))
+        if item.kind is OpKind.UPDATE and item.flags & Flag.OBSERVE_IV
+        else item
+        for item in case.operations
+    ]
+    return replace(case, operations=tuple(hidden), neighbours=tuple(_unobserved(item) for item in case.neighbours))
+
+
+def _run(place: Place, whole: _Form, unobserved: _Form) -> _Answered:
+    cell, manifest = place.cell, place.plan.manifest
+    hidden = place.plan.bounded and manifest.iv_out == "none"
+    form = unobserved if hidden else whole
     ran = Ran(place.name, cell.cell.lane, "", "")
-    if place.plan.bounded and not case_within(place.plan.manifest, batch):
+    if place.plan.bounded and not case_within(manifest, form.batch):
         return _Answered(replace(ran, text="outside of the library's domain"), None)
     try:
-        got = execute_unless_declined(cell.station, batch, strict=True)
+        got = execute_unless_declined(cell.station, form.batch, strict=True)
         version = _version(cell.station) if cell.provider else ""
     except CrosslaneError as error:
         return _Answered(replace(ran, text=f"does not run: {error}"), None)
     if got is None:
-        return _Answered(replace(ran, text="declined: the CPU lacks a feature"), None)
+        why = "the library as it is built has no such thing" if cell.provider else "declined: the CPU lacks a feature"
+        return _Answered(replace(ran, text=why), None)
     ran = replace(ran, version=version)
-    found = _last(batch, expected, got)
+    found = _last(form.batch, form.expected, got)
     if found is None:
-        return _Answered(replace(ran, group=AGREES, text="agrees"), ())
-    seen = answer(batch, got, with_iv=not cell.provider) if not found.signal else b""
+        shown = ", as far as it shows: not the running iv" if hidden and _shows_iv(whole.batch) else ""
+        return _Answered(replace(ran, group=AGREES, text=f"agrees{shown}"), ())
+    seen = answer(form.batch, got, with_iv=not hidden) if not found.signal else b""
     key = (found.verdict, found.symptom, found.buffer, found.signal, seen)
-    return _Answered(replace(ran, text=departure_text(batch, found, cell.arch)), key)
+    return _Answered(replace(ran, text=departure_text(form.batch, found, cell.arch)), key)
+
+
+def _shows_iv(batch: Batch) -> bool:
+    return bool((batch.ops["flags"] & Flag.OBSERVE_IV).any())
 
 
 def _last(batch: Batch, expected: Results, got: Results) -> Departure | None:

@@ -84,9 +84,6 @@ def _chosen(registry: Registry, patterns: Sequence[str]) -> list[Plant]:
     chosen = [plant for plant in plants if not patterns or any(fnmatchcase(plant.name, item) for item in patterns)]
     if not chosen:
         raise BadInput(f"no planted fault is named {', '.join(patterns)}: `crosslane selftest --list` counts all")
-    unsaid = sorted({plant.name for plant in chosen if not plant.triage})
-    if unsaid:
-        raise BadInput(f"{', '.join(unsaid)}: the planted fault has no key `triage`: add the class of bug that it is")
     return chosen
 
 
@@ -106,6 +103,9 @@ def measure_planted(
     spots = spots_of(registry, plants, seed=WHOLE_SEED, lanes=wanted, progress=lambda text: click.echo(f"  {text}"))
     if not spots:
         raise BadInput("none of these faults can show in these lanes: name others with --fault or --lane")
+    unsaid = sorted({spot.plant.name for spot in spots if not spot.plant.triage})
+    if unsaid:
+        raise BadInput(f"{', '.join(unsaid)}: the planted fault has no key `triage`: add the class of bug that it is")
     builds = _usual_builds(registry, spots)
     asked = [(spot, builds.get(spot.plant.name, {})) for spot in spots]
     found: list[Measured] = []

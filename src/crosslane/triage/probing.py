@@ -265,7 +265,8 @@ class _Prober:
         ]
         asked = [replace(self._usual, length=n * bs, iv=_before(bits, j, bs, above)) for bits, j, n, above in places]
         found: dict[tuple[int, int], Answer] = {}
-        for (bits, j, _, _), answer in zip(places, self._made(asked), strict=True):
+        for (low, j, _, above), answer in zip(places, self._made(asked), strict=True):
+            bits = 8 * bs if above == 0xFF else low  # with ones above them all bits carry
             if answer is not None and not (found.get((bits, j), Answer()).answers_wrong):
                 found[bits, j] = answer if answer.departs else found.get((bits, j), answer)
         return found
