@@ -109,7 +109,7 @@ def _folder() -> Path:
 
 def make_raw(mib: int) -> Path:
     """An ext4 file system of so many MiB with files of fixed content; made once."""
-    parts = ["raw 1", str(mib), version_of_tool("mkfs.ext4")]
+    parts = ["raw 2", str(mib), version_of_tool("mkfs.ext4")]
     place = _folder() / digest(parts) / "raw.img"
     if not cached(place):
         with scratch(_folder()) as work:
@@ -132,7 +132,7 @@ def _make_file_system(path: Path, work: Path, mib: int) -> None:
     os.truncate(path, mib << 20)
     said = run_tool(
         "mkfs.ext4",
-        ["-q", "-F", "-U", _UUID, "-E", f"hash_seed={_UUID},root_owner=0:0", "-d", str(tree), str(path)],
+        ["-q", "-F", "-b", "4096", "-U", _UUID, "-E", f"hash_seed={_UUID},root_owner=0:0", "-d", str(tree), str(path)],
         environment={"E2FSPROGS_FAKE_TIME": _TIME, "SOURCE_DATE_EPOCH": _TIME},
     )
     if said.status:
