@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A copy of the suite: findings of generic itself run again, and what deviations do to the exit status."""
+"""A copy of the suite: findings of generic itself run again, and what deviations do to the exit status.
+
+They do the same in ``crosslane check``, in the pytest suite and in ``crosslane alarms``.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +33,16 @@ _EDITS = {
 }
 
 
-def crosslane(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def start(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
     return subprocess.run(
-        [sys.executable, "-m", "crosslane", *arguments], capture_output=True, text=True, timeout=120, check=False,
+        [sys.executable, "-m", *arguments], capture_output=True, text=True, timeout=120, check=False,
         cwd=tree, env=environment,
     )  # fmt: skip
+
+
+def crosslane(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return start(tree, "crosslane", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -105,11 +112,45 @@ def check_mine(tree: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+def conformance_of_mine(tree: Path) -> subprocess.CompletedProcess[str]:
+    """The same cell as a pytest suite."""
+    return start(
+        tree, "pytest", "conformance", "-p", "no:cacheprovider", "-rfxX", "--color=no", "--crosslane-cell",
+        f"{PLANT.algorithm}/{PLANT.driver}@{ASAN}", "--crosslane-lane", ASAN, "--crosslane-vectors", "own",
+        "--crosslane-impls", "mine",
+    )  # fmt: skip
+
+
+def alarms_of_mine(tree: Path) -> subprocess.CompletedProcess[str]:
+    """The same cell with two seeds."""
+    return crosslane(
+        tree, "alarms", "--cell", f"{PLANT.algorithm}/{PLANT.driver}@{ASAN}", "--lane", ASAN, "--impls", "mine",
+        "--seeds", "2", "--share", "1",
+    )  # fmt: skip
+
+
+def outcomes(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
+    """How many items passed, failed and failed as expected, of the last line of pytest."""
+    last = done.stdout.splitlines()[-1]
+    return {name: int(count) for count, name in re.findall(r"(\d+) (passed|failed|xfailed|error)", last)}
+
+
 def test_a_run_whose_findings_are_all_accepted_ends_with_0(tree: Path, accepted: str) -> None:
     done = check_mine(tree)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(f"finding {accepted}: .*: accepted, in 1 cell", done.stdout)
     assert "1 FINDING" in done.stdout  # it is counted as before
+    done = conformance_of_mine(tree)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"accepted finding {accepted}: upstream will not change it" in done.stdout
+    assert set(outcomes(done)) == {"passed", "xfailed"}
+    assert "crosslane: 1 cells: 1 red; " in done.stdout
+    done = alarms_of_mine(tree)
+    assert done.returncode == 0, done.stdout + done.stderr
+    *seeds, told, last = done.stdout.splitlines()
+    assert [line.endswith(" comparisons, green") for line in seeds] == [True, True]
+    assert re.fullmatch(f"accepted finding {accepted}: .*: with 2 of 2 seeds, such as in .*@{ASAN}", told)
+    assert last.startswith("0 of 2 seeds were not green")
 
 
 def test_an_accepted_finding_excuses_no_other(tree: Path, accepted: str) -> None:
@@ -121,6 +162,13 @@ def test_an_accepted_finding_excuses_no_other(tree: Path, accepted: str) -> None
         done = check_mine(tree)
         assert done.returncode == 1, done.stdout + done.stderr
         assert ": open, in 1 cell" in done.stdout
+        done = conformance_of_mine(tree)
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert set(outcomes(done)) == {"passed", "failed"}
+        done = alarms_of_mine(tree)
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert "2 of 2 seeds were not green" in done.stdout
+        assert "accepted finding" not in done.stdout
     finally:
         header.write_text(wrong)
 
@@ -134,6 +182,10 @@ def test_a_deviation_that_is_not_used_is_an_error(tree: Path, accepted: str) -> 
         assert done.returncode == 2, done.stdout + done.stderr
         assert f"the deviation {accepted} ({PLANT.driver}, " in done.stderr
         assert "is unused: this run did not see its finding; remove it" in done.stderr
+        said = done.stderr.strip().removeprefix("crosslane: ")
+        done = conformance_of_mine(tree)
+        assert (done.returncode, set(outcomes(done))) == (1, {"failed"}), done.stdout + done.stderr
+        assert said in done.stdout
     finally:
         header.write_text(wrong)
 
@@ -146,6 +198,9 @@ def test_a_deviation_whose_review_is_due_is_an_error(tree: Path, accepted: str) 
         done = check_mine(tree)
         assert done.returncode == 2, done.stdout + done.stderr
         assert f"the deviation {accepted} " in done.stderr
-        assert "was to be reviewed by 2020-12-31; look at it again and set a new date, or remove it" in done.stderr
+        due = "was to be reviewed by 2020-12-31; look at it again and set a new date, or remove it"
+        assert due in done.stderr
+        done = conformance_of_mine(tree)
+        assert (done.returncode, due in done.stdout) == (2, True), done.stdout + done.stderr
     finally:
         path.write_text(kept)

@@ -2,11 +2,12 @@
 """The main job as a pytest suite: test items are views of results that are computed once per algorithm.
 
 All items of an algorithm go to one worker, which computes it once whatever ``-n`` says; case ids, counts and verdicts
-are those of ``crosslane check``.
+are those of ``crosslane check``. What departs and is accepted (``conformance/deviations.toml``) is an expected failure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +16,13 @@ import pytest
 
 if TYPE_CHECKING:
     from crosslane.checks import Check
+    from crosslane.findings.keep import KeptRun
+    from crosslane.findings.run import Findings
+    from crosslane.model import Registry
     from crosslane.plan import AlgorithmPlan, RunPlan
-    from crosslane.records import AlgorithmResult, CellResult
+    from crosslane.records import AlgorithmResult, CellResult, Judgement
 
-__all__ = ["CellView"]
+__all__ = ["CellView", "Judged"]
 
 _PROPERTY = "crosslane"
 
@@ -35,24 +39,62 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--crosslane-impls", action="append", default=[], help="folder of further implementations")
 
 
+@dataclass(frozen=True)
+class _Ran:
+    """An algorithm that this process has run, what of it was seen to be accepted, and cells' unused deviations."""
+
+    result: AlgorithmResult
+    kept: KeptRun
+    unused: Mapping[str, str]
+
+
 @dataclass
 class _Suite:
-    """What one process knows: the plans, the checks, and the algorithms that it has run."""
+    """What one process knows: the plans, the checks, what is accepted, and the algorithms that it has run.
 
+    ``complete``: each cell gets its default number of comparisons, so that a deviation must be used.
+    """
+
+    registry: Registry
     run: RunPlan
     checks: tuple[Check, ...]
-    done: dict[str, AlgorithmResult] = field(default_factory=dict)
+    findings: Findings
+    complete: bool
+    done: dict[str, _Ran] = field(default_factory=dict)
 
     def plan_of(self, algorithm: str) -> AlgorithmPlan:
         return next(plan for plan in self.run.algorithms if plan.name == algorithm)
 
-    def result_of(self, algorithm: str, cell: str) -> CellResult:
+    def ran(self, algorithm: str) -> _Ran:
         from crosslane.campaign import with_judgements  # noqa: PLC0415 - pytest loads this module in every project
         from crosslane.conduct import conduct  # noqa: PLC0415
+        from crosslane.findings.run import with_faults  # noqa: PLC0415
 
         if algorithm not in self.done:
-            self.done[algorithm] = with_judgements([conduct(self.plan_of(algorithm))], self.checks)[0]
-        return next(item for item in self.done[algorithm].cells if item.cell == cell)
+            ran = [conduct(self.plan_of(algorithm))]
+            kept = self.findings.look(self.registry, self.run, ran)
+            [result] = with_judgements(with_faults(ran, kept), self.checks)
+            self.done[algorithm] = _Ran(result, kept, self._unused(result, kept))
+        return self.done[algorithm]
+
+    def _unused(self, result: AlgorithmResult, kept: KeptRun) -> dict[str, str]:
+        """The sentence for each cell of an implementation that has an unused deviation for this algorithm."""
+        from crosslane.findings.run import unused_text  # noqa: PLC0415
+        from crosslane.names import parse_cell  # noqa: PLC0415
+
+        idle = self.findings.unused([result], kept) if self.complete else []
+        texts = {item.key.implementation: unused_text(self.findings.file, item) for item in idle}
+        drivers = {cell.cell: parse_cell(cell.cell).driver for cell in result.cells}
+        return {name: texts[driver] for name, driver in drivers.items() if driver in texts}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a check says of a cell: the sentence to print where it failed, and why that is accepted where it is."""
+
+    passed: bool | None
+    sentence: str
+    accepted: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,11 +106,24 @@ class CellView:
     cell: str
     check: str
 
-    def judge(self) -> tuple[CellResult, bool | None, str]:
-        """The cell's result, whether the check passed, and the sentence to print where it did not."""
-        result = self.suite.result_of(self.algorithm, self.cell)
-        judgement = next(item for item in result.judgements if item.check == self.check)
-        return result, judgement.passed, f"{self.cell}: not {judgement.sentence!r}: {judgement.reason}"
+    def judge(self) -> tuple[CellResult, Judged]:
+        """The cell's result, and what the check says of it."""
+        from crosslane.findings.run import accepted_by, excused  # noqa: PLC0415
+
+        ran = self.suite.ran(self.algorithm)
+        result = next(item for item in ran.result.cells if item.cell == self.cell)
+        judgement = self._of(result)
+        if self.cell in ran.unused:
+            return result, Judged(False, ran.unused[self.cell])
+        records = accepted_by(result, ran.kept) if judgement.passed is False else ()
+        if records and self._of(excused(result, ran.kept, self.suite.checks)).passed is not False:
+            reasons = {item.key.id: item.reason for item in self.suite.findings.deviations}
+            accepted = "; ".join(f"accepted finding {record.id}: {reasons[record.id]}" for record in records)
+            return result, Judged(False, judgement.reason, accepted)
+        return result, Judged(judgement.passed, f"{self.cell}: not {judgement.sentence!r}: {judgement.reason}")
+
+    def _of(self, result: CellResult) -> Judgement:
+        return next(item for item in result.judgements if item.check == self.check)
 
 
 _SUITE: pytest.StashKey[_Suite] = pytest.StashKey()
@@ -79,6 +134,7 @@ def _suite(config: pytest.Config) -> _Suite:
     from crosslane.checks import load_checks  # noqa: PLC0415
     from crosslane.data import data_root  # noqa: PLC0415
     from crosslane.errors import CrosslaneError  # noqa: PLC0415
+    from crosslane.findings.run import Findings  # noqa: PLC0415
     from crosslane.plan import DEFAULT_SEED, Counts, Selection, make_plans, selected_cells  # noqa: PLC0415
     from crosslane.registry import load_registry  # noqa: PLC0415
     from crosslane.vectors import all_vectors  # noqa: PLC0415
@@ -86,10 +142,10 @@ def _suite(config: pytest.Config) -> _Suite:
     if _SUITE not in config.stash:
         count, seed = config.getoption("--crosslane-count"), config.getoption("--crosslane-seed")
         selection = Selection(*(tuple(config.getoption(f"--crosslane-{name}")) for name in ("cell", "lane", "without")))
+        impls = tuple(config.getoption("--crosslane-impls"))
         try:
-            registry = load_registry(
-                data_root(), tuple(Path(folder) for folder in config.getoption("--crosslane-impls"))
-            )
+            findings = Findings.at(Path("findings"), data_root(), impls)
+            registry = load_registry(data_root(), tuple(Path(folder) for folder in impls))
             selected_cells(registry, selection)  # a mistyped name is said before the vectors are read
             run = make_plans(
                 registry,
@@ -102,7 +158,7 @@ def _suite(config: pytest.Config) -> _Suite:
         except CrosslaneError as error:
             raise pytest.Collector.CollectError(str(error)) from error
         keep_manifests(run.algorithms)
-        config.stash[_SUITE] = _Suite(run, checks)
+        config.stash[_SUITE] = _Suite(registry, run, checks, findings, complete=count is None)
     return config.stash[_SUITE]
 
 
@@ -143,21 +199,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def crosslane_judged(crosslane_view: CellView, request: pytest.FixtureRequest) -> tuple[bool | None, str]:
+def crosslane_judged(crosslane_view: CellView, request: pytest.FixtureRequest) -> Judged:
     """Runs the algorithm if this process has not, and hands over the judgement; the counts go into the report."""
-    result, passed, sentence = crosslane_view.judge()
+    result, judged = crosslane_view.judge()
     told = {
         "cell": result.cell,
         "state": result.state,
         "red": result.red,
         "comparisons": result.comparisons,
         "check": crosslane_view.check,
-        "passed": passed,
-        "sentence": sentence,
+        "passed": judged.passed,
+        "sentence": judged.sentence,
     }
     # The fixture record_property would warn, and so fail, wherever a JUnit file is written in pytest's own dialect.
     request.node.user_properties.append((_PROPERTY, told))
-    return passed, sentence
+    return judged
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -200,25 +200,36 @@ static int setiv(void *session, const uint8_t *iv, size_t iv_len, const struct s
     return iv_len == (has_iv ? s->cipher->block_len : 0) ? openssl_begin(s, has_iv ? iv : NULL) : SUBJECT_UNSUPPORTED;
 }
 
+/* Whole blocks a call, where data has to be given in several: xts and cts_cbc end with each (see provider.toml). */
+static int cipher_update(struct session *s, uint8_t *dst, const uint8_t *src, size_t len)
+{
+    do {
+        size_t part = len < MAX_CHUNK ? len : MAX_CHUNK;
+        int done = 0;
+        if (EVP_CipherUpdate(s->ctx, dst, &done, src, (int)part) != 1) {
+            return SUBJECT_BAD_DATA_LEN;
+        }
+        if ((size_t)done != part) {
+            return SUBJECT_UNSUPPORTED; /* what is no whole block EVP keeps, for more to come */
+        }
+        dst += part;
+        src += part;
+        len -= part;
+    } while (len > 0);
+    return SUBJECT_OK;
+}
+
 static int update(void *session, uint8_t *dst, const uint8_t *src, size_t len, int last)
 {
     struct session *s = session;
-    int done = 0;
     (void)last;
-    if (len > MAX_CHUNK) {
-        return SUBJECT_UNSUPPORTED;
-    }
     if (s->mode->kind == KIND_MAC) {
         return EVP_MAC_update(s->mac, src, len) == 1 ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
     }
     if (s->mode->kind == KIND_CCM) {
         return openssl_ccm_update(s, dst, src, len);
     }
-    if (EVP_CipherUpdate(s->ctx, dst, &done, src, (int)len) != 1) {
-        return SUBJECT_BAD_DATA_LEN;
-    }
-    /* What is no whole block EVP keeps, for more to come. */
-    return (size_t)done == len ? SUBJECT_OK : SUBJECT_UNSUPPORTED;
+    return cipher_update(s, dst, src, len);
 }
 
 static int final(void *session)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -42,18 +43,24 @@ def alarms_command(
     impls: tuple[Path, ...],
 ) -> None:
     """Run all cells with many seeds and small counts: whatever is not green without a cause is a false alarm."""
-    from crosslane.alarms.seeds import run_seeds  # noqa: PLC0415 - numpy and the engine are for those that need them
+    from crosslane.alarms.seeds import accepted_lines, run_seeds  # noqa: PLC0415 - numpy and the engine are for those that need them
     from crosslane.plan import Counts, Selection  # noqa: PLC0415
     from crosslane.registry import load_registry  # noqa: PLC0415
 
     begun = time.monotonic()
     sentences = [f"false alarm {number}" for number in range(first, first + seeds)]
     selection, counts = Selection(patterns, lanes), Counts().shared(share)
-    status, alarms = 0, 0
-    registry = load_registry(data_root(), impls)
-    for outcome in run_seeds(registry, selection, sentences, counts, together=together, num_workers=jobs):
-        for line in outcome.lines(tuple(str(folder) for folder in impls)):
+    registry, folders = load_registry(data_root(), impls), tuple(str(folder) for folder in impls)
+    outcomes = []
+    for outcome in run_seeds(
+        registry, selection, sentences, counts, together=together, num_workers=jobs, impls=folders
+    ):
+        for line in outcome.lines(folders):
             click.echo(line)
-        status, alarms = max(status, outcome.status), alarms + (outcome.status != 0)
+        outcomes.append(replace(outcome, alarms=()))
+    for line in accepted_lines(outcomes):
+        click.echo(line)
+    status = max(outcome.status for outcome in outcomes)
+    alarms = sum(outcome.status != 0 for outcome in outcomes)
     click.echo(f"{alarms} of {seeds} seeds were not green, in {time.monotonic() - begun:.0f} s")
     sys.exit(status)

@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``crosslane check`` does with findings: deviations before the run, the store and the exit status after it."""
+"""What a run does with findings: deviations before it, the store and the exit status after it.
+
+``crosslane check`` keeps all findings. The pytest suite and ``crosslane alarms`` keep none: they shrink those of cells
+that a deviation is about, to see whether it accepts them.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from crosslane.campaign import with_judgements
-from crosslane.checks import Check
+from crosslane.checks import Check, judge_all
 from crosslane.errors import BadInput
 from crosslane.findings.deviations import Deviation, check_dates, default_file, load_deviations, unused
 from crosslane.findings.gather import Raw
 from crosslane.findings.keep import Keeper, KeptRun, kept_lines, version_of
+from crosslane.findings.record import Record
 from crosslane.findings.store import Store
 from crosslane.model import Registry
 from crosslane.names import parse_cell
@@ -21,7 +26,7 @@ from crosslane.plan import RunPlan
 from crosslane.records import AlgorithmResult, CellResult, FaultSeen
 from crosslane.results import exit_status
 
-__all__ = ["Findings", "status_with", "with_faults"]
+__all__ = ["Findings", "accepted_by", "excused", "status_with", "unused_text", "with_faults"]
 
 
 @dataclass(frozen=True)
@@ -62,17 +67,42 @@ class Findings:
         """What is printed below the report."""
         return list(kept_lines(kept, self.store, self.impls))
 
-    def check_unused(self, results: Sequence[AlgorithmResult], kept: KeptRun) -> None:
-        """Raise BadInput for a deviation that a complete run of its cells had no use for."""
+    def look(self, registry: Registry, plans: RunPlan, results: Sequence[AlgorithmResult]) -> KeptRun:
+        """The findings of those cells that a deviation is about, shrunk as ``keep`` shrinks them, and not kept."""
+        wanted = [replace(item, cells=tuple(cell for cell in item.cells if self._is_about(cell))) for item in results]
+        if not any(result.cells for result in wanted):
+            return KeptRun((), ())
+        with tempfile.TemporaryDirectory(prefix="crosslane-findings-") as folder:
+            keeper = Keeper(registry, Store(Path(folder)), revision="", impls=self.impls, deviations=self.deviations)
+            return keeper.keep(plans, wanted)
+
+    def _is_about(self, result: CellResult) -> bool:
+        cell, version = parse_cell(result.cell), version_of(result)
+        driver = cell.driver + (f":{cell.backend}" if cell.backend else "")
+        keys = [item.key for item in self.deviations if item.is_in_force(version)]
+        return bool(result.findings) and (driver, str(cell.algorithm)) in [
+            (key.implementation, key.algorithm) for key in keys
+        ]
+
+    def unused(self, results: Sequence[AlgorithmResult], kept: KeptRun) -> list[Deviation]:
+        """Deviations that a complete run of their cells had no use for."""
         cells = [cell for result in results for cell in result.cells if cell.state == "ran"]
         ran = [(parse_cell(cell.cell).driver, str(parse_cell(cell.cell).algorithm), version_of(cell)) for cell in cells]
-        idle = unused(self.deviations, ran, [record.id for record in kept.records])
-        if idle:
-            key = idle[0].key
-            raise BadInput(
-                f"{self.file.name}: the deviation {key.id} ({key.implementation}, {key.algorithm}, {key.symptom}, "
-                f"{key.fault_class}) is unused: this run did not see its finding; remove it"
-            )
+        return unused(self.deviations, ran, [record.id for record in kept.records])
+
+    def check_unused(self, results: Sequence[AlgorithmResult], kept: KeptRun) -> None:
+        """Raise BadInput for a deviation that a complete run of its cells had no use for."""
+        for idle in self.unused(results, kept):
+            raise BadInput(unused_text(self.file, idle))
+
+
+def unused_text(file: Path, idle: Deviation) -> str:
+    """What is said of a deviation that a complete run had no use for."""
+    key = idle.key
+    return (
+        f"{file.name}: the deviation {key.id} ({key.implementation}, {key.algorithm}, {key.symptom}, "
+        f"{key.fault_class}) is unused: this run did not see its finding; remove it"
+    )
 
 
 def with_faults(results: Sequence[AlgorithmResult], kept: KeptRun) -> list[AlgorithmResult]:
@@ -88,18 +118,20 @@ def with_faults(results: Sequence[AlgorithmResult], kept: KeptRun) -> list[Algor
     return [replace(result, cells=tuple(told(cell) for cell in result.cells)) for result in results]
 
 
+def accepted_by(cell: CellResult, kept: KeptRun) -> tuple[Record, ...]:
+    """The findings of a cell, each once, where all that departed in it are accepted ones; else none."""
+    mine = {record.id: record for name, record in kept.sightings if name == cell.cell}
+    is_left = any(name == cell.cell for name, _ in kept.failed)
+    return () if is_left or {record.state for record in mine.values()} != {"accepted"} else tuple(mine.values())
+
+
+def excused(cell: CellResult, kept: KeptRun, checks: Sequence[Check]) -> CellResult:
+    """The cell as the exit status takes it: judged as if nothing had departed where all its findings are accepted."""
+    if accepted_by(cell, kept):
+        cell = replace(cell, findings=(), faults=(), num_departed=0, skipped=0)
+    return replace(cell, judgements=judge_all(checks, cell))
+
+
 def status_with(cells: Sequence[CellResult], kept: KeptRun, checks: Sequence[Check]) -> int:
     """The exit status of a run, in which a cell all of whose findings are accepted does not count as red."""
-    by_cell: dict[str, list[str]] = {}
-    for cell, record in kept.sightings:
-        by_cell.setdefault(cell, []).append(record.state)
-    failed = {cell for cell, _ in kept.failed}
-
-    def seen(cell: CellResult) -> CellResult:
-        states = by_cell.get(cell.cell, [])
-        if not states or set(states) != {"accepted"} or cell.cell in failed:
-            return cell
-        return replace(cell, findings=(), faults=(), num_departed=0, skipped=0)
-
-    excused = [AlgorithmResult("", "", "", "", tuple(seen(cell) for cell in cells), 0.0)]
-    return exit_status(with_judgements(excused, checks)[0].cells)
+    return exit_status([excused(cell, kept, checks) for cell in cells])
