@@ -4,13 +4,19 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from planting import NATIVE
 from rich.console import Console
+from shrinking import SECTORS, Sown, sow
 
 from crosslane.data import data_root
 from crosslane.disk import tools
@@ -25,6 +31,7 @@ from crosslane.disk.workload import EDGES, draw_disks
 from crosslane.errors import BadInput, MissingTool
 from crosslane.job import Job
 from crosslane.plan import AlgorithmPlan, Counts, Selection
+from crosslane.records import SECTORS as SECTORS_ID
 from crosslane.registry import load_registry
 
 QUIET = Console(quiet=True)
@@ -45,6 +52,11 @@ def cbc_aes() -> AlgorithmPlan:
 @pytest.fixture(scope="module")
 def image(cbc_aes: AlgorithmPlan) -> Image:
     return make_image(SMALL["aes-cbc-plain64"], _Generic([cbc_aes]).decrypt)
+
+
+def crosslane(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "crosslane", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
 
 def nothing(_: bytes, __: Bytes) -> Bytes:
@@ -156,6 +168,29 @@ def test_an_image_of_essiv_departs_under_a_wrong_key(cbc_aes: AlgorithmPlan, mon
     made = make_image(recipe, _Generic([cbc_aes]).decrypt)
     monkeypatch.setattr("crosslane.disk.judge_ivs.IvJudge._judge_essiv", lambda *_: None)
     assert conducted(cbc_aes, wrong_key, (made,), batches=0)
+
+
+@pytest.mark.parametrize("plant", SECTORS, ids=lambda plant: plant.name)
+def test_a_fault_planted_in_an_implementation_is_a_finding_that_repeats(plant: Sown, tmp_path: Path) -> None:
+    folder, kept, json_file = sow(tmp_path / "impls", [plant]), tmp_path / "findings", tmp_path / "results.json"
+    places: list[str | Path] = ["--impls", folder, "--findings", kept]
+    wanted: list[str | Path] = ["--cell", f"{plant.algorithm}/{plant.driver}", "--lane", NATIVE]
+    done = crosslane("check", "--workload", "disk", "--count", "1", "--json", json_file, *wanted, *places)
+    assert done.returncode == 1, done.stdout + done.stderr
+    (found,) = re.findall(r"^finding (\S+): ", done.stdout, re.MULTILINE)
+    assert plant.algorithm in done.stdout
+    (cell,) = (cell for item in json.loads(json_file.read_text())["algorithms"] for cell in item["cells"])
+    judged = {item["check"]: item["passed"] for item in cell["judgements"]}
+    assert judged["agreement"] is False
+    assert judged["known_answer"] is None
+    again = crosslane("repro", found, *places)
+    assert again.returncode == 1, again.stdout + again.stderr
+    assert "update" in again.stdout
+    sectors = cell["findings"][0]["case_id"]
+    assert sectors.startswith(SECTORS_ID)
+    refused = crosslane("repro", sectors, *places)
+    assert refused.returncode == 2
+    assert "names sectors of the disk workload: give the id of the finding" in refused.stderr
 
 
 def test_a_file_that_is_no_image_a_wrong_passphrase_and_a_cut_one_are_refused(image: Image, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from crosslane.lanes import lanes_for_host
 from crosslane.model import LibraryBuild, Registry
 from crosslane.plan import BEYOND_4_GIB, DEFAULT_SEED, LARGE_LEN, Counts, Selection
 from crosslane.planted.cli import selftest_command
+from crosslane.records import SECTORS
 from crosslane.registry import cells, load_registry
 from crosslane.sysroots.cli import providers_command
 from crosslane.triage.cli import bisect_command, triage_command
@@ -329,6 +330,11 @@ def repro(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
     """
     from crosslane.trials import is_trial  # noqa: PLC0415
 
+    if name.startswith(SECTORS):
+        raise BadInput(
+            f"{name!r} names sectors of the disk workload: give the id of the finding that `crosslane check --workload "
+            "disk` keeps of them; `crosslane findings list` has it"
+        )
     _, builds = read_providers(providers)
     if name.count("-") != 2 and not is_trial(name):
         sys.exit(_repro_finding(name, lanes, gdb=gdb, folder=folder, impls=impls, builds=builds))

@@ -69,7 +69,7 @@ def complaints(cell: CellResult) -> Iterator[str]:
         if ":" not in finding.case_id:
             yield f"    see it again: crosslane repro {finding.case_id} --cell '{cell.cell}'"
         else:
-            kind = "sectors" if finding.case_id.startswith("disk:") else "vector"
+            kind = "sectors" if finding.of_sectors else "vector"
             yield f"    {kind}: {finding.case_id}"
     failed = [judgement for judgement in cell.judgements if judgement.passed is False and not broken]
     shown = {finding.text for finding in cell.findings}

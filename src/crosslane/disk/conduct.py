@@ -24,7 +24,7 @@ from crosslane.execute import CAPACITY, Executor
 from crosslane.findings.case import case_of
 from crosslane.findings.gather import Raw
 from crosslane.plan import AlgorithmPlan
-from crosslane.records import AlgorithmResult
+from crosslane.records import SECTORS, AlgorithmResult
 from crosslane.wire import CASE_RESULT, Batch, Results, Verdict, Watch
 
 __all__ = ["DiskJob", "DiskResult", "conduct_disks", "image_requests"]
@@ -133,7 +133,7 @@ def _sector_parts(run: _Run, number: int) -> Iterator[_Part]:
         parts = [answer_of(batch, written, at + i) for i in range(len(requests))]
         stored.append(np.concatenate(parts).reshape(disk.data.shape))
         at += len(requests)
-    name = f"disk:{manifest.digest}-{number}"
+    name = f"{SECTORS}{manifest.digest}-{number}"
     yield _Part(f"{name}:write", batch, written, number == 0)
     asked = [reads(manifest, *item) for item in zip(disks, ivs, stored, strict=True)]
     plain = [reads(manifest, disk, iv, disk.data) for disk, iv in zip(disks, ivs, strict=True)]
@@ -166,7 +166,7 @@ def _image_parts(run: _Run, image: Image, *, few: bool) -> Iterator[_Part]:
             some = made[begin : begin + size]
             batch = sector_batch([request for request, _ in some])
             known = dict(enumerate(data for _, data in some))
-            name = f"disk:{image.name}:{'read' if decrypting else 'write'}:{begin}"
+            name = f"{SECTORS}{image.name}:{'read' if decrypting else 'write'}:{begin}"
             yield _Part(name, batch, with_answers(batch, _ran(batch), known), few)
 
 

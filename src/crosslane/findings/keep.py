@@ -260,7 +260,7 @@ def _faults(
     """The faults of a cell; those that are new are added to ``known``."""
     suspect = Suspect(plan.manifest, plan.oracle, place.station, place.arch, plan.bounded)
     with suspect.judge() as judge:
-        raws = list(given) or [*_raw(judge, place, cell), *_vector_raws(judge, plan, cell)]
+        raws = _unsealed(judge, given) or [*_raw(judge, place, cell), *_vector_raws(judge, plan, cell)]
         faults = faults_of(judge, suspect, raws, known)
         known += [fault for fault in faults if fault not in known]
         yield from (_Found(fault) for fault in faults)
@@ -269,7 +269,13 @@ def _faults(
             if finding.repeats == "alone" and faults:
                 continue
             if finding.symptom not in seen or finding.repeats != "alone":
-                yield from _as_it_came(judge, plan, suspect, finding)
+                yield from _as_it_came(judge, plan, suspect, finding, given)
+
+
+def _unsealed(judge: Judge, given: Sequence[Raw]) -> list[Raw]:
+    """Departures as they are handled here, without those that would not be the same case again."""
+    cases = [(raw, judge.unsealed(raw.case)) for raw in given]
+    return [replace(raw, case=case) for raw, case in cases if case is not None]
 
 
 def _raw(judge: Judge, place: CellPlan, cell: CellResult) -> list[Raw]:
@@ -301,14 +307,16 @@ def _vector_raws(judge: Judge, plan: AlgorithmPlan, cell: CellResult) -> list[Ra
     return found
 
 
-def _as_it_came(judge: Judge, plan: AlgorithmPlan, suspect: Suspect, finding: Finding) -> Iterable[_Found]:
+def _as_it_came(
+    judge: Judge, plan: AlgorithmPlan, suspect: Suspect, finding: Finding, given: Sequence[Raw]
+) -> Iterable[_Found]:
     """A departure that needs its neighbours, repeats at times, or has another judge than generic."""
     if finding.repeats == "in_batch":
         fault = _in_company(judge, plan, suspect, finding)
         if fault is not None:
             yield _Found(fault)
             return
-    case, by = _case_named(judge, plan, finding)
+    case, by = _case_named(judge, plan, finding, given)
     if case is None:
         return
     judged_by: JudgeName = "generic"
@@ -346,9 +354,11 @@ def _in_company(judge: Judge, plan: AlgorithmPlan, suspect: Suspect, finding: Fi
     return None
 
 
-def _case_named(judge: Judge, plan: AlgorithmPlan, finding: Finding) -> tuple[Case | None, str]:
+def _case_named(judge: Judge, plan: AlgorithmPlan, finding: Finding, given: Sequence[Raw]) -> tuple[Case | None, str]:
     """The case of a finding, sealed, and what kind it is."""
     algorithm = plan.manifest.algorithm
+    if finding.of_sectors:
+        return next((raw.case for raw in given if raw.name == finding.case_id), None), "case"
     if ":" not in finding.case_id:
         case_id = parse_case_id(finding.case_id)
         batch = judge.generated(case_id.batch)
