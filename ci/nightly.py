@@ -33,6 +33,9 @@ SEEDS = 5
 """Seeds a night with which false alarms are looked for."""
 RESULTS = Path("results")
 _LARGE_COUNT = 8
+_LIBRARIES = ("libgcrypt", "openssl", "nettle", "botan")
+_SUITES = ("bookworm", "trixie")
+"""Releases of Debian whose libraries for arm64 are checked."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,17 @@ def plan(night: Night) -> list[Planned]:
             (
                 "check", "--large", "--jobs", "1", "--count", str(_LARGE_COUNT), "--vectors", "own", "--no-findings",
                 "--cell", f"*({cipher})/*@{native}", "--seed", night.seed,
+            ),
+        ),
+        *(
+            Planned(f"fetch-{suite}", ("providers", "fetch", "--suite", suite, "--arch", "arm64", *_LIBRARIES))
+            for suite in _SUITES
+        ),
+        Planned(
+            "sysroots",
+            (
+                "check", "--provider", ",".join(_LIBRARIES), *_named([f"aarch64_{suite}" for suite in _SUITES]),
+                "--seed", night.seed,
             ),
         ),
     ]  # fmt: skip

@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
+import runpy
 import shlex
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from crosslane.bench import bench_command
 from crosslane.bench.counting import Counts
-from crosslane.bench.jobs import Job, Subject, choose_cells, plan_jobs, with_composed
-from crosslane.bench.marks import Mark, load_marks, marks_table, verdict
+from crosslane.bench.jobs import Job, Subject, choose_cells, plan_jobs, with_base, with_composed
+from crosslane.bench.marks import Mark, check_marks, load_marks, marks_table, verdict
 from crosslane.bench.measure import Clock, Measurement, Series
 from crosslane.bench.modelled import Figure, Modelled
 from crosslane.bench.published import choose_tables, jobs_of, load_tables
@@ -32,7 +34,7 @@ from crosslane.bench.stats import Estimate
 from crosslane.bench.tables import counts_table
 from crosslane.data import data_root
 from crosslane.errors import BadInput
-from crosslane.isa import host_arch
+from crosslane.isa import ARCHES, host_arch
 from crosslane.lanes import lane_named
 from crosslane.model import Registry
 from crosslane.registry import implementation_named, load_registry
@@ -100,23 +102,23 @@ def test_a_figure_holds_where_its_interval_is_not_below_the_tolerance(
 
 def test_a_ratio_is_of_any_two_that_were_measured_together(registry: Registry) -> None:
     found = timed(job_of(registry, "ctr(sm4)/sm4-generic"), slow=(2500.0,) * 30, fast=(1000.0,) * 30)
-    lines = marks_table([MARK], [found]).splitlines()
+    lines = marks_table(registry, [MARK], [found]).splitlines()
     assert lines[2].split()[:3] == ["ctr-enc(sm4)", "128", "1000"]
     assert "2 to 3 x slow" in lines[2]
     assert "2.50 (fast)  holds" in lines[2]
     assert lines[-1] == "of 1 figures: 1 holds, 0 missed, 0 undecided"
     turned = replace(found, job=replace(found.job, subjects=found.job.subjects[::-1]))
-    assert "2.50 (fast)  holds" in marks_table([MARK], [turned])
+    assert "2.50 (fast)  holds" in marks_table(registry, [MARK], [turned])
 
 
 def test_a_mark_is_of_its_size_key_and_column_alone(registry: Registry) -> None:
     found = timed(job_of(registry, "ctr(sm4)/sm4-generic"), slow=(2500.0,) * 30, fast=(1000.0,) * 30)
     nothing = "marks: none is on file for what was measured"
-    assert marks_table([replace(MARK, size=1000, key_len=16)], [found]) != nothing
-    assert marks_table([replace(MARK, size=999)], [found]) == nothing
-    assert marks_table([replace(MARK, key_len=24)], [found]) == nothing
-    assert marks_table([replace(MARK, columns=("ctr-dec",))], [found]) == nothing
-    assert marks_table([replace(MARK, cipher="aes")], [found]) == nothing
+    assert marks_table(registry, [replace(MARK, size=1000, key_len=16)], [found]) != nothing
+    assert marks_table(registry, [replace(MARK, size=999)], [found]) == nothing
+    assert marks_table(registry, [replace(MARK, key_len=24)], [found]) == nothing
+    assert marks_table(registry, [replace(MARK, columns=("ctr-dec",))], [found]) == nothing
+    assert marks_table(registry, [replace(MARK, cipher="aes")], [found]) == nothing
 
 
 def test_counts_and_simulations_have_marks_of_their_own(registry: Registry) -> None:
@@ -125,10 +127,12 @@ def test_counts_and_simulations_have_marks_of_their_own(registry: Registry) -> N
     counts = Counts(replace(job, subjects=subjects), {("fast:composed", 64): 200, ("fast", 64): 100}, {})
     per_byte = replace(MARK, unit="instructions/byte", over="")
     gain = replace(MARK, unit="instruction ratio", over="fast:composed")
-    assert "1.56 (fast)" in marks_table([per_byte], [], [counts])
-    assert "2.00 (fast)  holds" in marks_table([gain], [], [counts])
+    assert "1.56 (fast)" in marks_table(registry, [per_byte], [], [counts])
+    assert "2.00 (fast)  holds" in marks_table(registry, [gain], [], [counts])
     model = Modelled(job, "c", "19", {("fast", 64): Figure(2.0, 3.5)}, {})
-    assert "3.50 (fast)  missed" in marks_table([replace(MARK, unit="model cycles/byte", over="")], [], [], [model])
+    assert "3.50 (fast)  missed" in marks_table(
+        registry, [replace(MARK, unit="model cycles/byte", over="")], [], [], [model]
+    )
 
 
 def test_a_gain_is_also_said_without_what_the_program_itself_takes(registry: Registry) -> None:
@@ -140,12 +144,47 @@ def test_a_gain_is_also_said_without_what_the_program_itself_takes(registry: Reg
 
 
 def test_marks_name_what_exists(registry: Registry) -> None:
-    modes = {mode.name for mode in registry.modes}
-    for mark in load_marks():
-        for column in mark.columns:
-            name, _, direction = column.partition("-")
-            assert name in modes
-            assert (direction == "") == (name in ("cmac", "xcbc", "cbcmac")), column
+    assert load_marks()
+    check_marks(load_marks(), registry)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"cipher": "serpant"}, "cipher 'serpant'"),
+        ({"columns": ("ctr-enc", "ctx-enc")}, "column 'ctx-enc'"),
+        ({"columns": ("ctr",)}, "column 'ctr'"),
+        ({"columns": ("cmac-enc",)}, "column 'cmac-enc'"),
+        ({"subject": "libgcript"}, "subject 'libgcript'"),
+        ({"subject": "serpent-avx-x86_64"}, "subject 'serpent-avx-x86_64'"),
+        ({"arch": "aarch64", "subject": "sm4-vaes-avx2"}, "subject 'sm4-vaes-avx2'"),
+        ({"over": "sm4-generik"}, "over 'sm4-generik'"),
+    ],
+)
+def test_a_misspelt_mark_is_refused(registry: Registry, changes: dict[str, Any], named: str) -> None:
+    good = replace(MARK, subject="libgcrypt", over="sm4-generic")
+    check_marks([good, replace(good, subject="sm4-ce", over="sm4-ce:composed")], registry)
+    with pytest.raises(BadInput, match=f"mark 2: {named} is not in the registry"):
+        check_marks([good, replace(good, **changes)], registry)
+
+
+def test_best_existing_code_is_held_against_the_best_of_ours(registry: Registry) -> None:
+    """Where that was not asked for, what is slower than the mark is no miss; where it was, it is one."""
+    base = job_of(registry, "ctr(sm4)/sm4-generic")
+    first = max(
+        (item for item in registry.implementations if item.cipher == "sm4" and item.isa in ("any", HOST)),
+        key=lambda item: item.priority,
+    ).driver
+    mark = replace(MARK, subject="libgcrypt", kind="peer", unit="cycles/byte", over="", low=2.0, high=2.0)
+    slow = timed(base, slow=(2500.0,) * 30)
+    slower = timed(replace(base, subjects=(Subject("slow", "slow", "sm4"),)), slow=(3500.0,) * 30)
+    nothing = "marks: none is on file for what was measured"
+    assert marks_table(registry, [mark], [slow]) == nothing
+    assert "holds" in marks_table(registry, [replace(mark, low=9.0, high=9.0)], [slow])
+    declined = replace(slow, job=replace(base, subjects=(*base.subjects, Subject(first, first, "sm4"))))
+    assert marks_table(registry, [mark], [declined, slower]).endswith("of 1 figures: 0 holds, 1 missed, 0 undecided")
+    own = replace(mark, subject="slow")
+    assert "missed" in marks_table(registry, [own], [slow])
 
 
 # ---- fused and composed
@@ -301,6 +340,20 @@ def test_the_script_lists_commands_that_the_command_line_takes(registry: Registr
         command.make_parser(command.make_context("bench", [], resilient_parsing=True)).parse_args(
             line[4 if name else 3 :]
         )
+
+
+@pytest.mark.parametrize("machine", ARCHES)
+def test_the_parts_are_of_what_their_machine_has(registry: Registry, machine: str) -> None:
+    """Each pattern takes cells that a host of the machine has, and each base fits all that is held against it."""
+    parts = runpy.run_path(str(ROOT / "ci" / "measure.py"))["parts"](machine)
+    assert ("model-x86" in parts, "serpent-vs" in parts, "des3_ede-vs" in parts) == (machine == "x86_64",) * 3
+    for name, text in parts.items():
+        words = shlex.split(text)
+        patterns = [words[i + 1] for i, word in enumerate(words) if word == "--cell"]
+        assert bool(patterns) == (name not in ("published", "small"))
+        chosen = choose_cells(registry, patterns, host=machine) if patterns else []
+        if "--vs" in words:
+            assert with_base(registry, plan_jobs(registry, chosen), words[words.index("--vs") + 1])
 
 
 def test_the_script_refuses_an_unknown_part() -> None:

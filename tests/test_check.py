@@ -180,7 +180,8 @@ def test_a_missing_qemu_names_the_package(tmp_path: Path) -> None:
     assert done.returncode == 2
     (sentence,) = [line for line in done.stderr.splitlines() if line]
     assert "install the package qemu-user (as root: apt-get install qemu-user)" in sentence
-    assert crosslane("check", "--cell", CTR, "--lane", NATIVE, "--count", "1024", path=str(tools)).returncode == 0
+    ours = f"{CTR}/sm4-*"  # whether a library's switch works is seen under an emulator
+    assert crosslane("check", "--cell", ours, "--lane", NATIVE, "--count", "1024", path=str(tools)).returncode == 0
 
 
 def test_a_full_disk_is_one_sentence_and_the_report_stands(tmp_path: Path) -> None:

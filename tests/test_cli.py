@@ -377,7 +377,7 @@ def test_a_case_is_shown_from_results_without_the_cache(tmp_path: Path, make_man
 def test_an_error_has_its_exit_status(
     run: Run, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int, words: str
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr(cli, "load_registry", fail)

@@ -15,7 +15,7 @@ from crosslane.lanes import lane_named
 from crosslane.registry import load_registry
 from crosslane.toolchain import runner_command
 
-CALLER = Path(__file__).parent / "planted_empty.c"
+CALLER = Path(__file__).parent / "planted" / "empty.c"
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from crosslane.errors import BadInput, HarnessFault
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIM = ROOT / "impls" / "shim"
-PLANTED = Path(__file__).parent / "planted_escapes.c"
+PLANTED = Path(__file__).parent / "planted" / "escapes.c"
 WARNINGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 MIB = 1 << 20
 

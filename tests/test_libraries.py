@@ -6,19 +6,25 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from crosslane.checks import judge_all, load_checks
 from crosslane.conduct import conduct
 from crosslane.data import data_root
 from crosslane.errors import BadInput
 from crosslane.instances import instances, read_providers, with_builds
 from crosslane.libraries import library_lines, library_rows
 from crosslane.manifest import MESSAGES_PER_BATCH
+from crosslane.messages import Hello
 from crosslane.model import LibraryBuild, Registry
 from crosslane.plan import Counts, RunPlan, Selection, make_plans, selected_cells
-from crosslane.records import AlgorithmResult, CellResult
+from crosslane.provenance import Foreign, identify
+from crosslane.records import AlgorithmResult, CellResult, LibraryRow
 from crosslane.registry import load_registry
 
 FAKE = Path(__file__).parent / "fake"
@@ -90,8 +96,8 @@ def test_a_build_is_judged_and_no_other_library_is_loaded(tree: Path, build: Bui
     assert any(line.strip() == "agreed, 1: ecb(aes)" for line in library_lines(rows))
 
 
-def test_another_library_in_its_place_is_seen(tree: Path, build: Build) -> None:
-    """The name that the library is loaded by is not in the folder, but in another one that the loader knows."""
+def test_a_library_outside_its_folder_is_out_of_reach(tree: Path, build: Build) -> None:
+    """The name that the library is loaded by leads to another folder, which the sandbox keeps closed."""
     new, other = build("new"), build("other")
     (new.folder / "libfake.so.1").rename(new.folder / "libfake.so.2")
     (new.folder / "libfake.so").unlink()
@@ -99,6 +105,23 @@ def test_another_library_in_its_place_is_seen(tree: Path, build: Build) -> None:
     (new.folder / "libfake.so.1").symlink_to(other.folder / "libfake.so.1")
     cell = run(tree, new)[0]["new"]
     assert cell.state == "unusable"
+    assert "ends the process with status 127 while it is loaded, and says: " in cell.reason
+    assert "libfake.so.1: cannot open shared object file" in cell.reason
+
+
+def test_another_library_in_its_place_is_seen(tree: Path, build: Build) -> None:
+    """What the loader knows from elsewhere, such as the system's, is not what the folder was to bring."""
+    new, other = build("new"), build("other")
+    registry = with_builds(load_registry(tree), [new])
+    (instance,) = [item for item in instances(registry) if item.name == "new" and item.lane.runner == "native"]
+    where = str(other.folder / "libfake.so.1")
+    seen = SimpleNamespace(loaded=(where,), libraries=("fake 1.0",))
+    with pytest.raises(Foreign) as caught:
+        identify(instance, cast("Hello", seen))
+    assert str(caught.value).endswith(
+        f"{new.folder} is to bring libfake.so, but the process loads {where}: let the folder hold the library under "
+        "the name that it is loaded by"
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,6 +176,23 @@ def test_a_library_that_cannot_be_initialised_is_red(tree: Path, build: Build) -
     """Its adapter initialises it: the others, which need that too, agree."""
     cells, *_ = run(tree, build("raw", "-DFAKE_FAILS"), build("good"))
     assert (cells["raw"].state, cells["good"].state) == ("declined", "ran")
+    (judged,) = [item for item in judge_all(load_checks(data_root()), cells["raw"]) if item.check == "declines"]
+    assert judged.passed is False
+    assert judged.reason == (
+        "the installed library lacks what provider.toml promises, or could not be initialised: install that part, or "
+        "see why with a program that only initialises it"
+    )
+
+
+def test_a_switch_that_works_for_no_algorithm_is_one_sentence() -> None:
+    """In a run of all algorithms: what was not run could be effective."""
+    row = LibraryRow("fake", "x86_64_native", "dead", "fake", None, CELL, "switch not effective")
+    outside = replace(row, algorithm="lrw(aes)", verdict="outside domain")
+    sentence = "dead: its switch changes nothing in any algorithm: this processor lacks what it takes away"
+    assert sentence in "\n".join(library_lines([row, outside]))
+    for verdict in ("agreed", "finding", "not promised"):
+        assert sentence not in "\n".join(library_lines([row, replace(outside, verdict=verdict)]))
+    assert sentence not in "\n".join(library_lines([outside]))
 
 
 def test_a_lock_that_a_crash_leaves_taken_stops_nobody(tree: Path, build: Build) -> None:

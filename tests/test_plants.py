@@ -593,3 +593,20 @@ def test_a_whole_run_whose_faults_are_caught_late_is_not_good() -> None:
         "the median until a fault is caught is 2.00 s, and must be less than 2 s"
     )
     assert holds(items[:2], whole=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [([], 1), (["--lane", NATIVE], 1), (["--count", "9"], 0), (["--fault", "ctr_carry_lost"], 0)],
+)
+def test_a_search_in_one_lane_must_be_soon_enough_too(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], status: int
+) -> None:
+    """The gate searches natively alone."""
+    slow = [tried(NATIVE, caught=True, full=True, took_s=2.5)]
+    monkeypatch.setattr("crosslane.planted.spots.spots_of", lambda *_args, **_options: [None])
+    monkeypatch.setattr("crosslane.planted.spots.unplaced", lambda *_args, **_options: {})
+    monkeypatch.setattr("crosslane.planted.selftest.try_spots", lambda *_args, **_options: slow)
+    done = CliRunner().invoke(cli, ["selftest", "--seed", "a test", *arguments])
+    assert done.exit_code == status, done.output
+    assert ("the median until a fault is caught is 2.50 s" in done.output) == bool(status)

@@ -243,7 +243,8 @@ def test_an_old_score_is_not_published_again(checkout: Path) -> None:
 # ---- the night ----
 
 DAY = date(2026, 12, 1)
-STEPS = ("compilers", "lanes", "selftest", "alarms", "selftest-large", "large")
+STEPS = ("compilers", "lanes", "selftest", "alarms", "selftest-large", "large", "fetch-bookworm", "fetch-trixie",
+         "sysroots")  # fmt: skip
 
 
 @pytest.mark.parametrize("host", ["x86_64", "aarch64"])
@@ -258,7 +259,11 @@ def test_a_night_runs_every_lane_that_the_gate_leaves_out(host: str) -> None:
     assert "x86_64_qemu_v3" in planned["lanes"]
     assert f"*({CIPHERS[334 % 6]})/*@{host}_native" in planned["large"]
     assert planned["large"][:4] == ("check", "--large", "--jobs", "1")
-    assert all("nightly 2026-12-01" in planned[step] for step in STEPS if step != "alarms")
+    assert all(
+        "nightly 2026-12-01" in planned[step] for step in STEPS if step.partition("-")[0] not in {"alarms", "fetch"}
+    )
+    assert planned["sysroots"][3:7] == ("--lane", "aarch64_bookworm", "--lane", "aarch64_trixie")
+    assert planned["fetch-trixie"][:6] == ("providers", "fetch", "--suite", "trixie", "--arch", "arm64")
     assert planned["alarms"] == ("alarms", "--first", "1670", "--seeds", "5")
 
 
@@ -295,7 +300,10 @@ def test_a_night_goes_on_behind_a_step_that_failed_and_ends_with_the_first_statu
     done = run(checkout, "ci/nightly", crosslane_selftest="3", crosslane_alarms="1")
     assert done.returncode == 3
     said = [line.split()[:2] for line in done.stdout.splitlines() if line.startswith("crosslane ")]
-    assert said == [["crosslane", name] for name in ("check", "check", "selftest", "alarms", "selftest", "check")]
+    assert said == [
+        ["crosslane", name]
+        for name in ("check", "check", "selftest", "alarms", "selftest", "check", "providers", "providers", "check")
+    ]
     last = done.stdout.splitlines()[-1]
     assert last.startswith("ci/nightly: compilers: status 0, 0 s; ")
     assert "selftest: status 3" in last

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,12 +18,13 @@ from crosslane.checks import judge_all, load_checks
 from crosslane.conduct import conduct
 from crosslane.data import data_root
 from crosslane.errors import BadInput, MissingTool
-from crosslane.instances import instance_of, instances
+from crosslane.instances import instance_of, instances, unreached_backends
 from crosslane.isa import host_arch
+from crosslane.libraries import library_rows
 from crosslane.lint import lint
 from crosslane.loading import library_environment
 from crosslane.model import Algorithm, Backend, Cell, Instance, Registry, Sysroot
-from crosslane.plan import Counts, Selection, make_plans, manifest_of, selected_cells
+from crosslane.plan import Counts, RunPlan, Selection, make_plans, manifest_of, selected_cells
 from crosslane.registry import load_registry
 from crosslane.switches import Effect, Prober, effect_text, messages_of
 from crosslane.verdicts import cell_verdict
@@ -82,6 +84,15 @@ def test_a_switch_works_for_some_algorithms_and_not_for_others(registry: Registr
     assert found["ecb(cast5)"].without == found["ecb(cast5)"].with_it > 10_000
 
 
+@pytest.mark.parametrize("name", ["botan", "libgcrypt", "nettle", "openssl"])
+def test_each_library_s_switch_to_its_plain_code_works(registry: Registry, name: str) -> None:
+    (instance,) = [
+        item for item in instances(registry)
+        if (item.name, item.lane.name) == (name, NATIVE) and item.backend and item.backend.name == "plain"
+    ]  # fmt: skip
+    assert effects(registry, instance, ("ecb", "aes"))["ecb(aes)"].num_changed > 0
+
+
 @pytest.mark.usefixtures("cold")
 def test_a_switch_that_nothing_heeds_is_seen_to_change_nothing(registry: Registry) -> None:
     instance = with_backend(registry, "planted", environment=("LIBGCRYPT_NO_SUCH_SWITCH=1",))
@@ -109,11 +120,50 @@ def test_what_was_seen_is_kept_until_the_switch_is_another(registry: Registry, m
     assert len(runs) > 3
 
 
-@pytest.mark.parametrize("kept", ["", "{}", "[]", '{"unit":"pages","without":1,"with_it":1,"num_changed":1}'])
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"unit":"pages","without":1,"with_it":1,"num_changed":1}',
+        '{"unit":"functions","without":1,"with_it":1,"num_changed":1,"absent":1}',
+    ],
+)
 def test_what_was_kept_and_is_damaged_is_seen_again(tmp_path: Path, kept: str) -> None:
     path = tmp_path / "switch.json"
     path.write_text(kept)
     assert switches._read(path) is None
+
+
+@pytest.mark.usefixtures("cold")
+def test_functions_that_nothing_lists_are_no_proof(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library without a table of its functions shows none: its instructions are counted."""
+    entered = Prober._entered
+
+    def nothing(self: Prober, instance: Instance, messages: Sequence[str]) -> switches._Trace:
+        seen = entered(self, instance, messages)
+        return replace(seen, num=0, addresses=seen.addresses[:0])
+
+    monkeypatch.setattr(Prober, "_entered", nothing)
+    instance = with_backend(registry, "planted", environment=("LIBGCRYPT_NO_SUCH_SWITCH=1",))
+    found = effects(registry, instance, ("ecb", "cast5"))["ecb(cast5)"]
+    assert (found.unit, found.num_changed, found.absent) == ("instructions", 0, False)
+    assert found.without > 10_000
+    assert not found.effective
+
+
+@pytest.mark.parametrize(
+    ("answers", "absent"), [("absent\nabsent", True), ("ran\nabsent", False), ("ran\nentered 10\nran\nentered", False)]
+)
+def test_an_algorithm_is_absent_where_the_library_says_so(registry: Registry, answers: str, absent: bool) -> None:
+    asked = ["ctr,aes,0", "ctr,aes,1"]
+    assert switches._parsed(with_backend(registry, "plain"), asked, answers)[2] is absent
+    assert Effect("functions", 0, 0, 0, absent=True).effective
+    assert not Effect("functions", 0, 0, 0).effective
+    assert effect_text(Backend("b", (ARCH,), "", ("A=1",)), Effect("functions", 0, 0, 0, absent=True)) == (
+        "A=1 has nothing to change: the library lacks the algorithm"
+    )
 
 
 def test_a_process_that_cannot_be_looked_into_is_one_sentence(registry: Registry) -> None:
@@ -205,6 +255,22 @@ def test_a_cpu_model_is_a_backend_where_an_emulator_has_it(tree: Path) -> None:
     assert [(item.lane.runner, item.lane.cpu, item.lane.arch) for item in found] == [("qemu", cpu, ARCH)]
     metadata.write_text(metadata.read_text().replace(cpu, "pentium"))
     assert not [item for item in instances(load_registry(tree)) if item.backend and item.backend.name == "old"]
+
+
+def test_a_backend_that_no_emulator_runs_is_said_to_be_unreached(tree: Path) -> None:
+    """The library of a sysroot for this machine runs natively: no CPU model is to be had there."""
+    metadata = tree / LIBGCRYPT / "provider.toml"
+    table = f'\n[backend.old]\narches = ["{ARCH}"]\nwhat = "an old CPU"\ncpu = "pentium"\n\n[cipher.cast5]'
+    metadata.write_text(metadata.read_text().replace("\n[cipher.cast5]", table))
+    registry = load_registry(tree)
+    usual = next(item for item in instances(registry) if item.name == "libgcrypt" and item.backend is None)
+    assert [backend.name for backend in unreached_backends(registry, usual)] == ["old"]
+    aes = Algorithm("ctr", "aes")
+    planned = SimpleNamespace(cells=[SimpleNamespace(cell=usual.cell("ctr", "aes"), provider=True)])
+    rows = library_rows(registry, RunPlan((planned,), (), ()), [])  # type: ignore[arg-type]
+    assert {(row.backend, row.verdict) for row in rows if row.algorithm == str(aes)} == {
+        ("", "not promised"), ("old", "not promised"),
+    }  # fmt: skip
 
 
 def test_an_effective_backend_agrees_and_one_that_is_not_is_said_not_to_be(registry: Registry) -> None:

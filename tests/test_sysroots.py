@@ -16,18 +16,19 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from crosslane import cli as command_line
 from crosslane.data import data_root
 from crosslane.errors import BadInput, HarnessFault, MissingTool
-from crosslane.fetched import find_sysroots, locked, remove, sysroots_folder
+from crosslane.fetched import find_sysroots, held_sysroots, locked, remove, sysroots_folder
 from crosslane.instances import instances, suite_lane
 from crosslane.loading import library_environment, library_runner
 from crosslane.model import Provider, Sysroot
 from crosslane.registry import cells, load_registry
 from crosslane.sysroots import apt
 from crosslane.sysroots import fetch as fetching
-from crosslane.sysroots.apt import Mirror
+from crosslane.sysroots.apt import Mirror, source_lines
 from crosslane.sysroots.cli import providers_command
-from crosslane.sysroots.fetch import fetch, read_suite
+from crosslane.sysroots.fetch import fetch
 
 SUITE, ARCH = "toys", "arm64"
 TRIPLET = "aarch64-linux-gnu"
@@ -65,26 +66,26 @@ def package(folder: Path, name: str, version: str, files: dict[str, str], depend
     subprocess.run(["dpkg-deb", "-b", "--root-owner-group", tree, made], check=True, stdout=subprocess.DEVNULL)
 
 
-def publish(folder: Path, home: Path) -> None:
-    """Write the lists of all packages and sign them."""
+def publish(folder: Path, home: Path, suite: str = SUITE, more: str = "") -> None:
+    """Write the lists of all packages for a release, whose own has some lines ``more``, and sign them."""
     entries = []
     for deb in sorted((folder / "pool").glob("*.deb")):
         control = subprocess.run(["dpkg-deb", "-f", deb], check=True, capture_output=True, text=True).stdout
         digest = hashlib.sha256(deb.read_bytes()).hexdigest()
         entries.append(f"{control.strip()}\nFilename: pool/{deb.name}\nSize: {deb.stat().st_size}\nSHA256: {digest}\n")
     text = "\n".join(entries)
-    lists = folder / "dists" / SUITE / "main" / f"binary-{ARCH}"
+    lists = folder / "dists" / suite / "main" / f"binary-{ARCH}"
     lists.mkdir(parents=True, exist_ok=True)
     (lists / "Packages").write_text(text)
     digest = hashlib.sha256(text.encode()).hexdigest()
     release = (
-        f"Suite: {SUITE}\nCodename: {SUITE}\nComponents: main\nArchitectures: {ARCH}\n"
-        f"Date: Thu, 01 Jan 2026 00:00:00 UTC\nSHA256:\n {digest} {len(text)} main/binary-{ARCH}/Packages\n"
+        f"Suite: {suite}\nCodename: {suite}\nComponents: main\nArchitectures: {ARCH}\n"
+        f"Date: Thu, 01 Jan 2026 00:00:00 UTC\n{more}SHA256:\n {digest} {len(text)} main/binary-{ARCH}/Packages\n"
     )
-    (folder / "dists" / SUITE / "Release").write_text(release)
-    signed = folder / "dists" / SUITE / "InRelease"
+    (folder / "dists" / suite / "Release").write_text(release)
+    signed = folder / "dists" / suite / "InRelease"
     signed.unlink(missing_ok=True)
-    gpg(home, "--clearsign", "-o", str(signed), str(folder / "dists" / SUITE / "Release"))
+    gpg(home, "--clearsign", "-o", str(signed), str(folder / "dists" / suite / "Release"))
 
 
 def gpg(home: Path, *words: str) -> None:
@@ -281,10 +282,208 @@ def test_what_is_fetched_has_a_lane_and_cells(tmp_path: Path) -> None:
     assert list(reads) == [root / "usr" / "lib" / TRIPLET]
 
 
+# ---- what is given -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "suite", ["../../../x y", "../x", "", "sid\ndeb [trusted=yes] http://x", "sid [x]", "Sid", "a" * 65]
+)
+def test_a_suite_that_can_be_none_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suite: str
+) -> None:
+    """Where no sysroot is there yet."""
+    for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    words = ["fetch", "--suite", suite, "--arch", "arm64", "--mirror", "http://127.0.0.1:9", "libgcrypt"]
+    answer = CliRunner().invoke(providers_command, words)
+    assert isinstance(answer.exception, BadInput)
+    assert "write the name of a release, such as bookworm" in str(answer.exception)
+    with pytest.raises(BadInput, match="write the name of a release"):
+        fetch(suite, ARCH, [TOY], Mirror("http://127.0.0.1:9"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["", "x", "ftp://x/debian", "http://", "http://x/ main\ndeb [trusted=yes] http://y", "http://x\n", "http://[::1]/",
+     "http://user:secret@x/a b", "file:relative", "http://x/#"],
+)  # fmt: skip
+def test_a_mirror_that_can_be_none_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uri: str
+) -> None:
+    for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    answer = CliRunner().invoke(
+        providers_command, ["fetch", "--suite", SUITE, "--arch", ARCH, "--mirror", uri, "libgcrypt"]
+    )
+    assert isinstance(answer.exception, BadInput)
+    assert "give with --mirror a URI that begins with http://" in str(answer.exception)
+    assert "secret" not in str(answer.exception)
+    for mirror in (Mirror(uri), Mirror("http://x", uri or " ")):
+        with pytest.raises(BadInput, match="give with --mirror a URI"):
+            fetch(SUITE, ARCH, [TOY], mirror)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_names_that_can_be_none_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with pytest.raises(BadInput, match=r"--arch has '\.\./vax'; write one of amd64, arm64"):
+        fetch(SUITE, "../vax", [TOY], Mirror("file:/nowhere"))
+    with pytest.raises(BadInput, match="has the package '-o=x', whose name Debian does not allow"):
+        fetch(SUITE, ARCH, [provider("toy", "-o=x")], Mirror("file:/nowhere"))
+    with pytest.raises(BadInput, match="write the name of a release"):
+        raise CliRunner().invoke(providers_command, ["remove", "--suite", "../x", "--arch", ARCH]).exception or OSError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_passwords_are_for_the_user_alone_and_in_no_message(
+    mirror: tuple[Mirror, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "XDG_CACHE_HOME" / "crosslane" / "apt" / f"nosuch-{ARCH}"
+    folder.mkdir(parents=True)
+    (folder / "sources.list").write_text("")
+    (folder / "sources.list").chmod(0o644)
+    config = tmp_path / "system.conf"
+    config.write_text('Acquire::http::Proxy::proxied.example "http://user:secret@127.0.0.1:9";\n')
+    monkeypatch.setenv("APT_CONFIG", str(config))
+    private = Mirror(mirror[0].uri.replace("//", "//user:secret@"))
+    with pytest.raises(BadInput, match=r"cannot be had from http://\*\*\*@127\.0\.0\.1") as caught:
+        fetch("nosuch", ARCH, [TOY], private)
+    assert "secret" not in str(caught.value)
+    for name in ("sources.list", "apt.conf"):
+        assert "user:secret@" in (folder / name).read_text()
+        assert (folder / name).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pocket_brings_the_release_that_it_adds_to() -> None:
+    def sources(suite: str, security: str = "http://s") -> list[str]:
+        lines = source_lines(suite, ARCH, Mirror("http://m", security))
+        assert all(line.startswith(f"deb [arch={ARCH} signed-by=/") for line in lines)
+        return [line.partition("] ")[2].removesuffix(" main") for line in lines]
+
+    usual = ["http://m bookworm", "http://s bookworm-security"]
+    assert sources("bookworm") == usual
+    assert sources("bookworm", "") == usual[:1]
+    for pocket in ("backports", "backports-sloppy", "updates", "proposed-updates"):
+        assert sources(f"bookworm-{pocket}") == [*usual, f"http://m bookworm-{pocket}"]
+    assert sources("bookworm-security") == usual
+    assert sources("sid") == ["http://m sid"]
+    assert sources("experimental") == ["http://m unstable", "http://m experimental"]
+
+
+def test_a_backport_is_taken_before_what_the_release_has(mirror: tuple[Mirror, Path], keys: Path) -> None:
+    """apt by itself gives what is in backports less weight than the release."""
+    shutil.rmtree(mirror[1] / "trees" / "libtoy-dev")
+    package(mirror[1], "libtoy-dev", "3.0", {"usr/include/toy.h": "long toy;"})
+    publish(mirror[1], keys, f"{SUITE}-backports", "NotAutomatic: yes\nButAutomaticUpgrades: yes\n")
+    sysroot, _ = fetch(f"{SUITE}-backports", ARCH, [TOY], mirror[0])
+    assert [item.version for item in sysroot.packages if item.name == "libtoy-dev"] == ["3.0"]
+    assert sysroot.lane == "aarch64_toys_backports"
+
+
+# ---- links ---------------------------------------------------------------------------------------------------------
+
+
+def test_links_that_climb_out_end_at_the_root(mirror: tuple[Mirror, Path], keys: Path) -> None:
+    libraries = f"usr/lib/{TRIPLET}"
+    files = {
+        f"{libraries}/up": f"->{'../' * 40}usr/include",
+        f"{libraries}/out": f"->{'../' * 40}etc/passwd",
+        "usr/include/round": "->round",
+        f"{libraries}/file": "x",
+    }
+    package(mirror[1], "libclimbs", "1", files)
+    publish(mirror[1], keys)
+    root = fetch(SUITE, ARCH, [provider("toy", "libclimbs")], mirror[0])[0].root
+    assert (root / libraries / "up").resolve() == (root / "usr" / "include").resolve()
+    assert (root / libraries / "out").resolve() == root / "etc" / "passwd"
+    assert not (root / libraries / "out").exists()
+
+
+def test_a_link_that_leads_out_by_way_of_another_one_is_refused(mirror: tuple[Mirror, Path], keys: Path) -> None:
+    deep = "usr/lib/a/b/c/d/e"
+    package(mirror[1], "libwinds", "1", {f"{deep}/x": "x", "usr/lib/short": "->../lib", f"{deep}/near": "->/usr/lib",
+                                         "usr/lib/over": f"->a/b/c/d/e/near/{'../' * 6}etc"})  # fmt: skip
+    publish(mirror[1], keys)
+    with pytest.raises(
+        HarnessFault, match=r"a package has the link usr/lib/over to .*, which leads out of the sysroot"
+    ):
+        fetch(SUITE, ARCH, [provider("toy", "libwinds")], mirror[0])
+    assert find_sysroots() == ()
+
+
+def test_packages_of_merged_folders_are_taken_as_they_are(mirror: tuple[Mirror, Path], keys: Path) -> None:
+    files = {"lib": "->usr/lib", "lib64": "->usr/lib64", f"usr/lib/{TRIPLET}/libnew.so": "new"}
+    package(mirror[1], "libmerged", "1", files)
+    package(mirror[1], "libold", "1", {f"lib/{TRIPLET}/libsame.so": f"->/usr/lib/{TRIPLET}/libsame.so",
+                                       f"usr/lib/{TRIPLET}/libsame.so": "same"})  # fmt: skip
+    publish(mirror[1], keys)
+    root = fetch(SUITE, ARCH, [provider("toy", "libmerged")], mirror[0])[0].root
+    assert (root / "lib" / TRIPLET / "libnew.so").read_text() == "new"
+    remove(SUITE, ARCH)
+    root = fetch(SUITE, ARCH, [provider("toy", "libold")], mirror[0])[0].root
+    assert (root / "lib" / TRIPLET / "libsame.so").read_text() == "same"
+
+
+def test_what_cannot_be_merged_is_one_sentence(mirror: tuple[Mirror, Path], keys: Path) -> None:
+    package(mirror[1], "libodd", "1", {"lib": "->opt/lib"})
+    package(mirror[1], "libtwice", "1", {"lib/name/file": "x", "usr/lib/name": "x"})
+    publish(mirror[1], keys)
+    with pytest.raises(HarnessFault, match="a package has lib as a link to opt/lib, not to usr/lib"):
+        fetch(SUITE, ARCH, [provider("toy", "libodd")], mirror[0])
+    with pytest.raises(HarnessFault, match=r"cannot be unpacked into one folder \(.*File exists"):
+        fetch(SUITE, ARCH, [provider("toy", "libtwice")], mirror[0])
+
+
+# ---- damage and readers --------------------------------------------------------------------------------------------
+
+
+def test_force_mends_what_was_damaged(mirror: tuple[Mirror, Path]) -> None:
+    first = fetch(SUITE, ARCH, [TOY], mirror[0])[0]
+    (first.root / "usr" / "include" / "toy.h").unlink()
+    assert fetch(SUITE, ARCH, [TOY], mirror[0])[0].root == first.root
+    second = fetch(SUITE, ARCH, [TOY], mirror[0], force=True)[0]
+    assert second.root != first.root
+    assert (second.root / "usr" / "include" / "toy.h").is_file()
+    assert not first.root.exists()
+
+
+def test_a_sysroot_that_a_run_reads_stays_until_the_run_has_ended(mirror: tuple[Mirror, Path]) -> None:
+    fetch(SUITE, ARCH, [TOY], mirror[0])
+    said: list[str] = []
+    with held_sysroots() as (first,):
+        second = fetch(SUITE, ARCH, [TOY], mirror[0], force=True, say=said.append)[0]
+        assert said[-1] == "a run still reads what was there: that stays until the next fetch or removal"
+        assert (first.root / "usr" / "include" / "toy.h").is_file()
+        assert find_sysroots() == (second,)
+    with held_sysroots() as (held,):
+        assert held == second
+        answer = CliRunner().invoke(providers_command, ["remove", "--suite", SUITE, "--arch", ARCH])
+        assert answer.output.splitlines()[-1] == "a run still reads it: its files stay until the next fetch or removal"
+        assert not first.root.exists()
+        assert (second.root / "usr" / "include" / "toy.h").is_file()
+        assert find_sysroots() == ()
+    third = fetch(SUITE, ARCH, [TOY], mirror[0])[0]
+    assert not second.root.exists()
+    assert find_sysroots() == (third,)
+
+
+def test_commands_hold_what_they_read(mirror: tuple[Mirror, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    root = fetch(SUITE, ARCH, [TOY], mirror[0])[0].root
+    seen = []
+
+    def removed_meanwhile(*_: object) -> list[object]:
+        seen.append(remove(SUITE, ARCH))
+        return []
+
+    monkeypatch.setattr(command_line, "_rows", removed_meanwhile)
+    answer = CliRunner().invoke(command_line.cli, ["list", "lanes"])
+    assert (answer.exit_code, seen) == (0, [True])
+    assert root.is_dir()
+
+
 def test_wrong_use_of_the_command_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    with pytest.raises(BadInput, match=r"--suite has '\.\./x'; write the name of a release"):
-        read_suite("../x")
     answer = CliRunner().invoke(providers_command, ["fetch", "--suite", "toys", "--arch", "arm64", "libgcript"])
     assert isinstance(answer.exception, BadInput)
     assert "there is no provider 'libgcript'; nearest are libgcrypt" in str(answer.exception)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -13,21 +14,27 @@ import numpy as np
 import pytest
 
 from crosslane.campaign import run_plans
+from crosslane.compare import Departure
 from crosslane.data import data_root
+from crosslane.errors import BadInput
 from crosslane.execute import execute_alone
+from crosslane.findings import upstream_commands
 from crosslane.findings.case import case_of, whole_batch
-from crosslane.findings.keep import Keeper
+from crosslane.findings.keep import Keeper, ingredients
 from crosslane.findings.record import Key
+from crosslane.findings.reproducer import refuse_cxx, repro_text
 from crosslane.findings.store import Store
 from crosslane.findings.upstream import Upstream, program_text
+from crosslane.findings.upstream_commands import commands_of
 from crosslane.findings.upstream_report import agreement_rows, report_text
-from crosslane.instances import instance_of
+from crosslane.instances import instance_of, suite_lane
 from crosslane.isa import host_arch
-from crosslane.model import Algorithm, Cell, Provider
+from crosslane.model import Algorithm, Cell, Instance, LibraryBuild, Package, Provider, Sysroot
 from crosslane.plan import AlgorithmPlan, Counts, Selection, make_plans
 from crosslane.registry import load_registry
 from crosslane.seal import finished_batch
-from crosslane.wire import Watch
+from crosslane.toolchain import Toolchain, library_file, library_toolchain
+from crosslane.wire import Buffer, Symptom, Verdict, Watch
 
 NATIVE = f"{host_arch()}_native"
 REGISTRY = load_registry(data_root())
@@ -61,8 +68,11 @@ def finding_of(
 
 def run(folder: Path, finding: Upstream, text: str) -> subprocess.CompletedProcess[str]:
     (folder / finding.file_name).write_text(text)
-    subprocess.run(shlex.split(finding.command), cwd=folder, check=True)
-    return subprocess.run(shlex.split(finding.run), cwd=folder, check=False, capture_output=True, text=True)
+    commands = finding.commands
+    environment = {**os.environ, **{name: str(path) for name, path in commands.places}}
+    subprocess.run(["sh", "-c", commands.build], cwd=folder, check=True, env=environment)
+    command = ["sh", "-c", commands.run]
+    return subprocess.run(command, cwd=folder, check=False, env=environment, capture_output=True, text=True)
 
 
 def algorithms(provider: Provider) -> list[Algorithm]:
@@ -96,8 +106,90 @@ def test_a_wrong_expectation_departs(tmp_path: Path) -> None:
 def test_the_program_of_a_backend_runs_with_its_switch(tmp_path: Path) -> None:
     provider = next(item for item in PROVIDERS if item.name == "libgcrypt")
     finding, _ = finding_of(provider, Algorithm("ctr", "aes"), 2, "plain")
-    assert finding.run == "env CROSSLANE_HIDE_FEATURES=all ./upstream"
+    assert finding.commands.run == "env CROSSLANE_HIDE_FEATURES=all ./upstream"
     assert run(tmp_path, finding, program_text(finding)).returncode == 0
+
+
+def test_the_program_of_a_build_is_compiled_and_run_against_it(tmp_path: Path) -> None:
+    """The folders of headers and libraries are variables; what the loader takes is the build's library."""
+    provider = next(item for item in PROVIDERS if item.name == "libgcrypt")
+    finding, _ = finding_of(provider, Algorithm("ctr", "aes"), 2)
+    system = library_file(library_toolchain(finding.instance), "gcrypt")
+    assert system is not None
+    build = tmp_path / "a build"
+    build.mkdir()
+    shutil.copy(system.resolve(), build / "libgcrypt.so.20")
+    (build / "libgcrypt.so").symlink_to("libgcrypt.so.20")
+    instance = replace(finding.instance, name="new", build=LibraryBuild("new", "libgcrypt", build, build))
+    finding = replace(finding, instance=instance)
+    commands = finding.commands
+    assert '"-B${BUILD}"' in commands.build
+    assert '--library-path "${BUILD}" ./upstream' in commands.run
+    assert str(tmp_path) not in commands.build + commands.run + "".join(commands.notes)
+    assert "BUILD is the folder with the shared libraries of a build of libgcrypt." in commands.notes
+    assert run(tmp_path, finding, program_text(finding)).returncode == 0
+    (build / "libgcrypt.so.20").write_bytes(b"no library")
+    seen = subprocess.run(
+        ["sh", "-c", commands.run], cwd=tmp_path, check=False, capture_output=True, env={"BUILD": str(build)}
+    )
+    assert seen.returncode == 127, seen.stderr
+
+
+@pytest.mark.parametrize(("arch", "debian"), [("aarch64", "arm64"), ("x86_64", "amd64")])
+def test_the_commands_of_a_sysroot_name_it_and_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arch: str, debian: str
+) -> None:
+    provider = next(item for item in PROVIDERS if item.name == "botan")
+    root = tmp_path / "root"
+    packages = (
+        Package("libbotan-2-19", "2.19.5-1", "", ("libbotan-2.so.19",)),
+        Package("libbotan-2-dev", "2.19.5-1", "", ()),
+        Package("libc6", "2.41", "", ("libc.so.6",)),
+    )
+    sysroot = Sysroot("trixie", arch, root, ("botan",), packages, "")
+    instance = Instance(provider, "botan", suite_lane(sysroot, "x86_64"), sysroot=sysroot)
+    cxx = "aarch64-linux-gnu-g++" if arch == "aarch64" else "g++"
+    toolchain = Toolchain(
+        arch, f"/usr/bin/{cxx.replace('g++', 'gcc')}", "", "", "", cxx=f"/usr/bin/{cxx}",
+        cxx_flags=("-isystem", "/usr/include/c++/12"),
+        flags=(f"--sysroot={root}", "-nostdinc", "-isystem", "/own", "-isystem", f"{root}/usr/include/botan-2"),
+    )  # fmt: skip
+    release = provider.others[0]
+    monkeypatch.setattr(upstream_commands, "linked_toolchain", lambda _: (release, toolchain))
+    monkeypatch.setattr(upstream_commands, "own_headers", lambda _: "/own")
+    commands = commands_of.__wrapped__(instance, "upstream.cc")
+    assert commands.build.startswith(f"{cxx} -std=c++20 -isystem /usr/include/c++/12 ")
+    compiler = cxx.replace("g++", "gcc")
+    for words in (
+        '"--sysroot=${SYSROOT}"', f'-isystem "$({compiler} -print-file-name=include)"', "-lbotan-2",
+        '-isystem "${SYSROOT}/usr/include/botan-2"',
+    ):  # fmt: skip
+        assert words in commands.build
+    if arch == "aarch64":
+        assert commands.run.endswith('qemu-aarch64 -cpu max -L "${SYSROOT}" ./upstream')
+    else:
+        libraries = '--library-path "${SYSROOT}/usr/lib/x86_64-linux-gnu" ./upstream'
+        assert commands.run.endswith(f'"${{SYSROOT}}/lib64/ld-linux-x86-64.so.2" --inhibit-cache {libraries}')
+    note = commands.notes[0]
+    assert "libbotan-2-19 2.19.5-1, libbotan-2-dev 2.19.5-1 of" in note
+    assert f"`crosslane providers fetch --suite trixie --arch {debian} botan`" in note
+    assert str(tmp_path) not in commands.build + commands.run + "".join(commands.notes)
+
+
+@pytest.mark.parametrize(("name", "in_cxx"), [("botan", True), ("libgcrypt", False)])
+def test_the_c_program_of_an_adapter_in_cxx_refers_to_this_one(name: str, in_cxx: bool) -> None:
+    provider = next(item for item in PROVIDERS if item.name == name)
+    finding, _ = finding_of(provider, Algorithm("ctr", "aes"), 2)
+    made_of = ingredients(REGISTRY, name, "ctr", finding.instance.lane)
+    departure = Departure(0, Verdict.DISAGREE, Symptom.OUTPUT, 0, Buffer.OUT, 0, 0, 0, 0, b"", b"")
+    text = repro_text(made_of, finding.key, finding.case, departure, expected=finding.expected, text="for a test")
+    said = "in C++, which this C program is not compiled with: build and run upstream.cc"
+    assert (said in text, "Build and run it" in text) == (in_cxx, not in_cxx)
+    if in_cxx:
+        with pytest.raises(BadInput, match=r"build upstream\.cc beside it"):
+            refuse_cxx(made_of)
+    else:
+        refuse_cxx(made_of)
 
 
 def test_the_report_says_who_agrees_with_whom() -> None:
@@ -114,7 +206,11 @@ def test_the_report_says_who_agrees_with_whom() -> None:
     swapped = dict(agreement_rows(replace(finding, expected=subject), finding.expected, plan.quorum, judge="a vector"))
     assert swapped["openssl"] == "agrees with libgcrypt"
     text = report_text(finding, list(rows.items()))
-    for line in ("| openssl | agrees with the expected answer |", f"    {finding.command}", "| variables | none |"):
+    for line in (
+        "| openssl | agrees with the expected answer |",
+        f"    {finding.commands.build}",
+        "| variables | none |",
+    ):
         assert line in text.splitlines()
 
 

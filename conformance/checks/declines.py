@@ -19,7 +19,11 @@ def judge(cell: CellResult) -> Outcome:
     if cell.optional and cell.state == "declined":
         return Outcome(None, "the installed library was built without it, which provider.toml allows for")
     if cell.provider and cell.state == "declined":
-        return Outcome(False, "the installed library lacks what provider.toml promises: install that part")
+        return Outcome(
+            False,
+            "the installed library lacks what provider.toml promises, or could not be initialised: install that part, "
+            "or see why with a program that only initialises it",
+        )
     if not missing and cell.state == "declined":
         return Outcome(False, "declines although the CPU has all that impl.toml asks for")
     return Outcome(True)

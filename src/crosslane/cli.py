@@ -20,7 +20,7 @@ from crosslane.alarms import alarms_command
 from crosslane.bench import bench_command
 from crosslane.data import data_root
 from crosslane.errors import BadInput, CrosslaneError, HarnessFault
-from crosslane.fetched import find_sysroots
+from crosslane.fetched import held_sysroots
 from crosslane.findings.cli import findings_command, findings_option
 from crosslane.importers.cli import corpora_command
 from crosslane.instances import read_providers, with_builds
@@ -87,7 +87,8 @@ def _provider_option(function: F) -> F:
 
 
 def _registry(impls: tuple[Path, ...], builds: Sequence[LibraryBuild] = ()) -> Registry:
-    return with_builds(load_registry(data_root(), impls, sysroots=find_sysroots()), builds)
+    held = click.get_current_context().with_resource(held_sysroots())
+    return with_builds(load_registry(data_root(), impls, sysroots=held), builds)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -12,10 +12,10 @@ from pathlib import Path
 from crosslane.errors import MissingTool
 from crosslane.toolchain import Toolchain
 
-__all__ = ["CXX_SUFFIX", "cxx_flags", "with_cxx"]
+__all__ = ["CXX_STANDARD", "CXX_SUFFIX", "cxx_flags", "with_cxx"]
 
 CXX_SUFFIX = ".cc"
-_STANDARD = "-std=c++20"  # designated initialisers, and what Botan 3 asks for
+CXX_STANDARD = "-std=c++20"  # designated initialisers, and what Botan 3 asks for
 _FOR_C_ALONE = ("-std=c11", "-Wmissing-prototypes", "-Wstrict-prototypes")
 # A session's table names the members that an adapter has, as in C; what it leaves out is 0.
 _WARNINGS = ("-Wno-missing-field-initializers",)
@@ -24,7 +24,7 @@ _PROBE_LIMIT_S = 20.0
 
 def cxx_flags(flags: Sequence[str]) -> tuple[str, ...]:
     """The flags of a C source as they are for one in C++."""
-    return (_STANDARD, *(flag for flag in flags if flag not in _FOR_C_ALONE), *_WARNINGS)
+    return (CXX_STANDARD, *(flag for flag in flags if flag not in _FOR_C_ALONE), *_WARNINGS)
 
 
 def with_cxx(toolchain: Toolchain, name: str) -> Toolchain:

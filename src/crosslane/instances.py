@@ -14,7 +14,7 @@ from crosslane.lanes import lanes_for_host
 from crosslane.model import Backend, Cell, Instance, Lane, LibraryBuild, Registry, Sysroot
 from crosslane.names import DRIVER_PATTERN, unknown_name
 
-__all__ = ["instance_of", "instances", "read_providers", "suite_lane", "with_builds"]
+__all__ = ["instance_of", "instances", "read_providers", "suite_lane", "unreached_backends", "with_builds"]
 
 
 def suite_lane(sysroot: Sysroot, host: str | None = None) -> Lane:
@@ -62,6 +62,21 @@ def _lane_with_cpu(instance: Instance, backend: Backend, lanes: Sequence[Lane]) 
         return replace(instance.lane, cpu=backend.cpu) if instance.lane.runner == "qemu" else None
     fitting = [lane for lane in lanes if (lane.arch, lane.cpu) == (instance.lane.arch, backend.cpu)]
     return next((lane for lane in fitting if lane.runner == "qemu" and lane.usual and not lane.hides), None)
+
+
+def unreached_backends(registry: Registry, instance: Instance) -> list[Backend]:
+    """The backends of a library's architecture that no lane of this host reaches: no emulator has their CPU model."""
+    reached = [
+        item.backend
+        for item in instances(registry)
+        if (item.provider, item.name, item.sysroot, item.build)
+        == (instance.provider, instance.name, instance.sysroot, instance.build)
+    ]
+    return [
+        backend
+        for backend in instance.provider.backends
+        if instance.lane.arch in backend.arches and backend not in reached
+    ]
 
 
 def _libraries(registry: Registry, host: str | None) -> Iterator[Instance]:

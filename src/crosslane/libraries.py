@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from crosslane.instances import instance_of
+from crosslane.instances import instance_of, unreached_backends
 from crosslane.linking import place_of
 from crosslane.model import Algorithm, Registry
 from crosslane.plan import RunPlan
@@ -25,13 +25,17 @@ _WORDS = {
     "DID NOT RUN": "did not run",
     "not effective": "switch not effective",
 }
+_IDLE_WORD = "switch not effective"
+_IDLE = {_IDLE_WORD, "outside domain"}
+"""What a run of all algorithms says of a code path that is none."""
 _ORDER = tuple(dict.fromkeys(_WORDS.values()))
 
 
 def library_rows(registry: Registry, plans: RunPlan, results: Sequence[AlgorithmResult]) -> tuple[LibraryRow, ...]:
     """A row for every algorithm of the suite, for each library of the run as it was loaded and each of its backends.
 
-    What a library does not have is outside its domain; what it has and this run compared nothing of is not promised.
+    What a library does not have is outside its domain; what it has and this run compared nothing of is not promised,
+    nor is a backend whose CPU model nothing has where the library runs, as in a native sysroot.
     """
     cells = {cell.cell: cell for result in results for cell in result.cells if cell.provider}
     planned = [plan.cell for algorithm in plans.algorithms for plan in algorithm.cells if plan.provider]
@@ -49,6 +53,11 @@ def library_rows(registry: Registry, plans: RunPlan, results: Sequence[Algorithm
             has = instance.provider.domain(algorithm.mode, algorithm.cipher) is not None
             verdict = _word(cell) if cell else "not promised" if has else "outside domain"
             rows.append(LibraryRow(name, lane, backend, place_of(instance), library, str(algorithm), verdict))
+        for lost in unreached_backends(registry, instance) if not backend else ():
+            for algorithm in algorithms:
+                has = instance.provider.domain(algorithm.mode, algorithm.cipher) is not None
+                verdict = "not promised" if has else "outside domain"
+                rows.append(LibraryRow(name, lane, lost.name, place_of(instance), library, str(algorithm), verdict))
     return tuple(rows)
 
 
@@ -76,6 +85,11 @@ def library_lines(rows: Sequence[LibraryRow]) -> Iterator[str]:
             for verdict in sorted(found, key=_ORDER.index):
                 path = f"{backend}: " if backend else ""
                 yield f"    {path}{verdict}, {len(found[verdict])}: {_by_mode(found[verdict])}"
+            if set(found) <= _IDLE and _IDLE_WORD in found:
+                yield (
+                    f"    {backend}: its switch changes nothing in any algorithm: this processor lacks what it takes "
+                    "away, or this release does not know it: correct [backend] in provider.toml, or choose another lane"
+                )
 
 
 def _described(place: str, library: Library | None) -> str:

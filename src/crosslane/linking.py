@@ -76,7 +76,7 @@ def _cure(instance: Instance) -> str:
     name = instance.provider.name
     if instance.sysroot is not None:
         suite, arch = instance.sysroot.suite, _DEBIAN_ARCHES[instance.sysroot.arch]
-        return f"run `crosslane providers fetch --suite {suite} --arch {arch} {name}` again"
+        return f"run `crosslane providers fetch --force --suite {suite} --arch {arch} {name}`"
     return (
         f"build it, or correct what --provider says: {instance.name}={name}:FOLDER, and behind it :INCLUDE for headers"
     )

@@ -38,7 +38,7 @@ from crosslane.toolchain import library_file, library_toolchain, runner_command,
 
 __all__ = ["Effect", "Prober", "effect_text", "messages_of", "seen_switches"]
 
-_FORMAT = "crosslane switch 1"
+_FORMAT = "crosslane switch 2"
 _ENTRY = "switch.json"
 _LIMIT_S = 900.0
 _MEMORY_LIMIT = 4 << 30
@@ -57,29 +57,37 @@ Unit = Literal["functions", "instructions"]
 @dataclass(frozen=True)
 class Effect:
     """What a switch does to an algorithm: ``functions`` entered, or ``instructions`` executed, without and with it, and
-    at how many addresses something ran in one of the two cases alone.
+    at how many addresses something ran in one of the two cases alone. ``absent``: the library says that it lacks the
+    algorithm, so that nothing could run.
     """
 
     unit: Unit
     without: int
     with_it: int
     num_changed: int
+    absent: bool = False
 
     @property
     def effective(self) -> bool:
-        """Whether other code ran; where the library lacks the algorithm, its cell says so by itself."""
-        return self.num_changed > 0 or self.without == 0
+        """Whether other code ran; where the library lacks the algorithm, its cell says so by itself.
+
+        Nothing that was seen to run is no proof: a library without a table of its functions shows none.
+        """
+        return self.num_changed > 0 or self.absent
 
 
 @dataclass(frozen=True)
 class _Trace:
     """What ran for one algorithm: how much of it, and the addresses within the library's files, each once.
 
+    ``absent``: the library lacks the algorithm in each of the messages.
+
     An address is made of the file's name and the place in it, so that it is the same wherever the file was loaded.
     """
 
     num: int
     addresses: NDArray[np.uint64]
+    absent: bool
 
 
 _Asked = Mapping[Instance, Mapping[str, Sequence[str]]]
@@ -91,6 +99,8 @@ def effect_text(backend: Backend, effect: Effect) -> str:
     switch = " ".join([*backend.environment, *([f"-cpu {backend.cpu}"] if backend.cpu else [])])
     if not effect.effective:
         return f"{switch} changes none of the {effect.without:,} instructions that its messages take"
+    if effect.absent:
+        return f"{switch} has nothing to change: the library lacks the algorithm"
     doing = "entered" if effect.unit == "functions" else "executed"
     return (
         f"with {switch} {effect.with_it:,} {effect.unit} are {doing} instead of {effect.without:,}, "
@@ -173,6 +183,7 @@ class Prober:
                 without=traces[_without(instance), name].num,
                 with_it=traces[instance, name].num,
                 num_changed=len(np.setdiff1d(places, _noise(traces, instance, name))) if len(places) else 0,
+                absent=traces[_without(instance), name].absent,
             )
             for (instance, name), places in changed.items()
         }
@@ -209,10 +220,10 @@ class Prober:
             self._launcher, [*runner, str(probe), "entries", *messages], memory_limit=_MEMORY_LIMIT,
             cpu_limit_s=int(_LIMIT_S), read_paths=[probe, *reads], require=False,
         )  # fmt: skip
-        modules, answers = _parsed(instance, messages, _run(instance, command))
+        modules, answers, absent = _parsed(instance, messages, _run(instance, command))
         places = np.array(sorted({int(word, 16) for words in answers for word in words}), dtype=np.uint64)
         within = _within(places, modules)
-        return _Trace(len(within), within)
+        return _Trace(len(within), within, absent)
 
     def _executed(self, instance: Instance, messages: Sequence[str]) -> _Trace:
         """The instructions of an algorithm's messages, under an emulator, which writes files and is not contained."""
@@ -225,14 +236,14 @@ class Prober:
             text = _run(instance, [program[0], "-plugin", plugin, *program[1:]])
             counts = [int(line) for line in out.read_text().split()] if out.exists() else []
             addresses = np.fromfile(trace, dtype=np.uint64) if trace.exists() else np.empty(0, dtype=np.uint64)
-        modules, _ = _parsed(instance, messages, text)
+        modules, _, absent = _parsed(instance, messages, text)
         if len(counts) != len(messages) or sum(counts) != len(addresses):
             raise MissingTool(
                 f"{Path(program[0]).name} does not load the plugin that counts instructions, so that switches of "
                 f"{instance.provider.name} cannot be seen to work; install a dynamically linked qemu-user 7.2"
             )
         within = _within(np.unique(addresses), modules)
-        return _Trace(len(addresses) if len(within) else 0, within)
+        return _Trace(len(addresses) if len(within) else 0, within, absent)
 
     def _probe(self, instance: Instance) -> tuple[Path, Sequence[str], Sequence[Path]]:
         """The probe, what stands before it on its command line, and what it reads."""
@@ -283,8 +294,10 @@ def _run(instance: Instance, command: Sequence[str]) -> str:
     return done.stdout
 
 
-def _parsed(instance: Instance, messages: Sequence[str], text: str) -> tuple[list[list[str]], list[list[str]]]:
-    """Begin, end and name of each loaded file, and for each message the addresses that were printed for it."""
+def _parsed(instance: Instance, messages: Sequence[str], text: str) -> tuple[list[list[str]], list[list[str]], bool]:
+    """Begin, end and name of each loaded file, for each message the addresses that were printed for it, and whether the
+    library lacks the algorithm.
+    """
     lines = [line.split(" ") for line in text.splitlines()]
     modules = [[words[1], words[2], " ".join(words[3:])] for words in lines if words[0] == "module"]
     answers = [words for words in lines if words[0] in ("ran", "absent", "refused")]
@@ -293,7 +306,7 @@ def _parsed(instance: Instance, messages: Sequence[str], text: str) -> tuple[lis
     if len(answers) != len(messages) or refused:
         what = f"refuses {refused[0]}" if refused else f"ran {len(answers)} of {len(messages)} messages"
         raise HarnessFault(f"the probe of {instance.provider.name} {what}: correct the domain in its provider.toml")
-    return modules, entered or [[] for _ in answers]
+    return modules, entered or [[] for _ in answers], all(words[0] == "absent" for words in answers)
 
 
 def _within(addresses: NDArray[np.uint64], modules: Sequence[Sequence[str]]) -> NDArray[np.uint64]:
@@ -319,7 +332,7 @@ def _read(path: Path) -> Effect | None:
         effect = Effect(**values)
     except (OSError, ValueError, TypeError):
         return None
-    sound = all(type(value) is int for name, value in values.items() if name != "unit")
+    sound = all(type(value) is (bool if name == "absent" else int) for name, value in values.items() if name != "unit")
     return effect if sound and effect.unit in ("functions", "instructions") else None
 
 

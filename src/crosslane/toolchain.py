@@ -28,6 +28,7 @@ __all__ = [
     "library_folder",
     "library_toolchain",
     "multiarch",
+    "own_headers",
     "packages_for",
     "revision_of",
     "runner_command",
@@ -180,14 +181,18 @@ def library_toolchain(instance: Instance) -> Toolchain:
 def _within_sysroot(toolchain: Toolchain, sysroot: Sysroot) -> Toolchain:
     """The toolchain with headers, start files and libraries of a sysroot, and those of the compiler itself."""
     root, triplet = sysroot.root, multiarch(sysroot.arch)
-    own = _first_line([*toolchain.command, "-print-file-name=include"])
     flags = [f"--sysroot={root}", "-nostdinc"]
-    for folder in (own, root / "usr" / "include" / triplet, root / "usr" / "include"):
+    for folder in (own_headers(toolchain), root / "usr" / "include" / triplet, root / "usr" / "include"):
         flags += ["-isystem", str(folder)]
     libraries = root / "usr" / "lib" / triplet
     flags += [f"-B{libraries}", f"-Wl,-rpath-link={libraries}"]
     identity = f"{toolchain.identity}; {sysroot.suite} {sysroot.digest}"
     return replace(toolchain, flags=(*toolchain.flags, *flags), identity=identity)
+
+
+def own_headers(toolchain: Toolchain) -> str:
+    """Return the folder of the headers that come with the compiler itself."""
+    return _first_line([*toolchain.command, "-print-file-name=include"])
 
 
 def library_file(toolchain: Toolchain, name: str) -> Path | None:

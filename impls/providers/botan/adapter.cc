@@ -32,20 +32,27 @@ const struct Mode {
     {"gcm", botan::open_gcm, 1}, {"ccm", botan::open_ccm, 1},
 };
 
-/* Takes the features that CROSSLANE_BOTAN_CLEAR names, with commas between, from what Botan 2 believes of the CPU. Botan 3
- * has BOTAN_CLEAR_CPUID for that. A switch that is not one must not pass for one that changes nothing. */
+#if BOTAN_VERSION_MAJOR < 3
+#if defined(__aarch64__)
+const char clear_variable[] = "CROSSLANE_BOTAN_CLEAR_ARM";
+#else
+const char clear_variable[] = "CROSSLANE_BOTAN_CLEAR_X86";
+#endif
+#endif
+
+/* Takes the features that the variable of this architecture names, with commas between, from what Botan 2 believes of the
+ * CPU. Botan 3 has BOTAN_CLEAR_CPUID for that. A switch that is not one must not pass for one that changes nothing. */
 void clear_features()
 {
 #if BOTAN_VERSION_MAJOR < 3
-    const char *value = std::getenv("CROSSLANE_BOTAN_CLEAR");
+    const char *value = std::getenv(clear_variable);
     std::string rest = value == nullptr ? "" : value;
     while (!rest.empty()) {
         const size_t comma = rest.find(',');
         const std::string name = rest.substr(0, comma);
         const auto bits = Botan::CPUID::bit_from_string(name);
         if (bits.empty()) {
-            std::fprintf(stderr, "CROSSLANE_BOTAN_CLEAR has '%s', which is no feature that Botan knows\n",
-                         name.c_str());
+            std::fprintf(stderr, "%s has '%s', which is no feature that Botan knows\n", clear_variable, name.c_str());
             std::abort();
         }
         for (const auto bit : bits) {

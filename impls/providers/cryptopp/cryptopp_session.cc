@@ -21,10 +21,10 @@ using CryptoPP::SymmetricCipher;
 /* An object with an iv wants one with its key. */
 const uint8_t zeros[SUBJECT_MAX_BLOCK_LEN] = {0};
 
-class Cipher final : public adapter::Session
+class CipherSession final : public adapter::Session
 {
   public:
-    Cipher(cryptopp::Make<SymmetricCipher> *make, cryptopp::Manner manner, size_t block_len, bool has_iv)
+    CipherSession(cryptopp::Make<SymmetricCipher> *make, cryptopp::Manner manner, size_t block_len, bool has_iv)
         : make_(make), manner_(manner), block_len_(block_len), has_iv_(has_iv)
     {
     }
@@ -240,7 +240,7 @@ namespace cryptopp
 
 std::unique_ptr<adapter::Session> open_cipher(Make<SymmetricCipher> *make, Manner manner, size_t block_len, bool has_iv)
 {
-    return std::make_unique<Cipher>(make, manner, block_len, has_iv);
+    return std::make_unique<CipherSession>(make, manner, block_len, has_iv);
 }
 
 std::unique_ptr<adapter::Session> open_mac(Make<MessageAuthenticationCode> *make)

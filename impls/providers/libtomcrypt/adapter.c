@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * libtomcrypt through its public header. Its states are plain structures, so that a context is copied by assignment, and
  * a new key is tried in a state of its own. The library ends the process where a pointer is NULL: none is. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <tomcrypt.h>
 
@@ -59,9 +60,15 @@ static const struct cipher_entry {
     {"twofish", &twofish_desc},
 };
 
+/* The second word of the settings that the loaded library was built with. SCRYPT is the version of the header, which need
+ * not be of the same release. */
 static const char *version(void)
 {
-    return SCRYPT;
+    static char number[16];
+    if (sscanf(crypt_build_settings, "LibTomCrypt %15[0-9A-Za-z.-]", number) != 1) {
+        return "unknown";
+    }
+    return number;
 }
 
 static const struct mode_entry *mode_named(const char *name)

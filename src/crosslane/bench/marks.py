@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crosslane.bench.counting import Counts
@@ -15,10 +15,11 @@ from crosslane.bench.stats import Estimate, ratio
 from crosslane.bench.tables import grid
 from crosslane.errors import BadInput
 from crosslane.isa import ARCHES
+from crosslane.model import Lane, Registry
 from crosslane.names import DRIVER_PATTERN, WORD_PATTERN
 from crosslane.tomlread import Field, read_fields, read_toml
 
-__all__ = ["TOLERANCE", "Mark", "load_marks", "marks_table", "verdict"]
+__all__ = ["TOLERANCE", "Mark", "check_marks", "load_marks", "marks_table", "verdict"]
 
 TOLERANCE = 0.95
 """What is measured holds where its 95 % interval is not below this part of the mark."""
@@ -28,6 +29,7 @@ _INSTRUCTION_RATIO = "instruction ratio"
 _RATIOS = ("ratio", _INSTRUCTION_RATIO)
 _EXACT = ("instructions/byte", _MODEL)
 _ANY = "crosslane"
+_OTHERS = (_ANY, "botan", "libgcrypt", "openssl", "supercop")
 _TEXT = Field(kind="str", pattern=r"\S[^\n]*")
 _FIELDS = {
     "cipher": Field(kind="str", pattern=WORD_PATTERN),
@@ -105,6 +107,43 @@ def _read(path: Path, where: str, table: dict[str, object]) -> Mark:
     return mark
 
 
+def check_marks(marks: Sequence[Mark], registry: Registry) -> None:
+    """Raise ``BadInput`` for a mark of a cipher, mode, driver or library that is not there: nothing would meet it.
+
+    A driver must be of the mark's cipher and, where the mark has one, of its architecture.
+    """
+    for i, mark in enumerate(marks):
+        for wrong in _unknown(mark, registry):
+            raise BadInput(f"marks.toml: mark {i + 1}: {wrong} is not in the registry, or not of this; correct it")
+
+
+def _unknown(mark: Mark, registry: Registry) -> Iterator[str]:
+    """The names of a mark that nothing has."""
+    if mark.cipher not in {cipher.name for cipher in registry.ciphers}:
+        yield f"cipher {mark.cipher!r}"
+    macs = {mode.name: bool(mode.tag_lens) and mode.iv == "none" for mode in registry.modes}
+    for column in mark.columns:
+        name, _, direction = column.partition("-")
+        if macs.get(name) is not (direction == ""):
+            yield f"column {column!r}"
+    drivers = {item.driver: item for item in registry.implementations}
+    ours = drivers.get(mark.subject)
+    if ours is None:
+        fits = mark.subject in _OTHERS
+    else:
+        fits = ours.cipher == mark.cipher and (mark.arch == "" or ours.isa in ("any", mark.arch))
+    if not fits:
+        yield f"subject {mark.subject!r}"
+    if mark.over and mark.over.removesuffix(":composed") not in drivers:
+        yield f"over {mark.over!r}"
+
+
+def _first(cipher: str, lane: Lane, registry: Registry) -> str:
+    """The implementation of a cipher that is first by priority in a lane."""
+    fitting = [item for item in registry.implementations if item.cipher == cipher and item.isa in ("any", lane.arch)]
+    return max(fitting, key=lambda item: item.priority).driver
+
+
 def verdict(mark: Mark, found: Estimate) -> str:
     """Return ``holds``, ``missed`` or, where the interval is on both sides of the limit, ``undecided``.
 
@@ -162,11 +201,16 @@ def _simulated(mark: Mark, model: Modelled) -> Iterator[_Today]:
 
 
 def _todays(
-    mark: Mark, results: Sequence[Measurement], counts: Sequence[Counts], models: Sequence[Modelled]
+    mark: Mark,
+    results: Sequence[Measurement],
+    counts: Sequence[Counts],
+    models: Sequence[Modelled],
+    registry: Registry,
 ) -> list[_Today]:
     """Return what was measured of a mark's kind: the driver's own; for a peer's figure and our goals the best of ours.
 
-    One for each mode, direction, lane and key length.
+    One for each mode, direction, lane and key length. Where ours that is first by priority was not asked for, the best
+    is unknown, and a mark that what ran does not reach is left out.
     """
 
     def concerns(job: Job) -> bool:
@@ -181,17 +225,27 @@ def _todays(
     else:
         found += [today for item in counts if concerns(item.job) for today in _counted(mark, item)]
     same = [today for today in found if today.name == mark.subject]
-    if not same and (mark.kind == "peer" or mark.subject == _ANY):
-        same = found
+    is_ours = not same and (mark.kind == "peer" or mark.subject == _ANY)
     best: dict[Job, _Today] = {}
-    for today in same:
-        other = best.setdefault(today.job, today)
+    for today in found if is_ours else same:
+        # Jobs of one algorithm may have been measured in several tables.
+        key = replace(today.job, subjects=())
+        other = best.setdefault(key, today)
         better = max if mark.unit in _RATIOS else min
-        best[today.job] = better(other, today, key=lambda item: item.found.value)
-    return list(best.values())
+        best[key] = better(other, today, key=lambda item: item.found.value)
+    if not is_ours:
+        return list(best.values())
+    jobs = [item.job for items in (results, counts, models) for item in items]
+    asked = {(replace(job, subjects=()), subject.name) for job in jobs for subject in job.subjects}
+    return [
+        today
+        for key, today in best.items()
+        if (key, _first(key.cipher.name, key.lane, registry)) in asked or verdict(mark, today.found) == "holds"
+    ]
 
 
 def marks_table(
+    registry: Registry,
     marks: Sequence[Mark],
     results: Sequence[Measurement],
     counts: Sequence[Counts] = (),
@@ -200,7 +254,7 @@ def marks_table(
     """One row for each mark, mode, direction and key length that was measured, with today's figure and the verdict."""
     rows = [["algorithm", "key", "size", "kind", "subject", "mark", "today", "verdict", "machine", "source"]]
     for mark in marks:
-        for today in _todays(mark, results, counts, models):
+        for today in _todays(mark, results, counts, models, registry):
             job = today.job
             row = [f"{job.column}({job.cipher.name})", str(8 * job.key_len), str(today.size), mark.kind, mark.subject]
             row += [mark.figure, f"{today.found.value:.2f} ({today.name})", verdict(mark, today.found)]

@@ -13,16 +13,18 @@ import click
 
 from crosslane.bench.counting import Counts, count, counter_for
 from crosslane.bench.jobs import Job
-from crosslane.bench.marks import load_marks, marks_table
+from crosslane.bench.marks import check_marks, load_marks, marks_table
 from crosslane.bench.measure import CLOCKS, Measurement, Settings, measure_all, pick_cpu
 from crosslane.bench.modelled import Modelled
 from crosslane.bench.plot import curves_of, draw
 from crosslane.bench.report import conditions, processor_name, to_json, write_text
 from crosslane.bench.tables import Noisy, counts_table, noisy_figures
 from crosslane.build import build_bench
+from crosslane.data import data_root
 from crosslane.errors import BadInput
 from crosslane.isa import host_arch
 from crosslane.model import Implementation, Lane, Registry
+from crosslane.registry import load_registry
 
 __all__ = [
     "Run",
@@ -139,7 +141,9 @@ def count_run(registry: Registry, jobs: Sequence[Job], run: Run) -> None:
 def finish(run: Run, options: dict[str, Any], *, noisy: Sequence[Noisy]) -> int:
     """Write files, say how it was measured and whether it is worth anything; returns the exit status."""
     if options["marks"]:
-        click.echo(f"{marks_table(load_marks(), run.results, run.counts, run.models)}\n")
+        registry, marks = load_registry(data_root()), load_marks()
+        check_marks(marks, registry)
+        click.echo(f"{marks_table(registry, marks, run.results, run.counts, run.models)}\n")
     if options["json_file"] is not None:
         write_text(options["json_file"], to_json(run.results, run.counts, run.models, run.settings))
     if options["plot_file"] is not None:

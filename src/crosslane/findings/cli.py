@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from crosslane.data import data_root, shown
 from crosslane.describe import session_lines
 from crosslane.errors import BadInput, CrosslaneError
-from crosslane.fetched import find_sysroots
+from crosslane.fetched import held_sysroots
 from crosslane.findings.case import whole_batch
 from crosslane.findings.deviations import Deviation, add_deviation, default_file, parse_date
 from crosslane.findings.export import testmgr_text, wycheproof_text
@@ -24,12 +24,18 @@ from crosslane.findings.formats import case_to_json
 from crosslane.findings.record import Record, record_text
 from crosslane.findings.replay import retest_all
 from crosslane.findings.store import Store
+from crosslane.model import Sysroot
 from crosslane.registry import load_registry
 from crosslane.toolchain import revision_of
 
 __all__ = ["findings_command", "findings_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _sysroots() -> tuple[Sysroot, ...]:
+    """What was fetched, held until the command ends."""
+    return click.get_current_context().with_resource(held_sysroots())
 
 
 def findings_option(function: F) -> F:
@@ -110,9 +116,8 @@ def show_command(name: str, form: str, folder: Path) -> None:
     elif form == "repro":
         click.echo(kept.repro, nl=False)
     elif form != "text":
-        registry = load_registry(
-            data_root(), [Path(item) for item in kept.record.impls if Path(item).is_dir()], sysroots=find_sysroots()
-        )
+        folders = [Path(item) for item in kept.record.impls if Path(item).is_dir()]
+        registry = load_registry(data_root(), folders, sysroots=_sysroots())
         export = wycheproof_text if form == "wycheproof" else testmgr_text
         click.echo(export(registry, kept.record, kept.case), nl=False)
     else:
@@ -170,7 +175,7 @@ def retest_command(names: tuple[str, ...], lanes: tuple[str, ...], impls: tuple[
         folders += [Path(item) for item in known if Path(item).is_dir() and Path(item) not in folders]
     departs = False
     for item in retest_all(
-        load_registry(root, folders, sysroots=find_sysroots()), store, ids, lanes, revision=revision_of(root)
+        load_registry(root, folders, sysroots=_sysroots()), store, ids, lanes, revision=revision_of(root)
     ):
         if isinstance(item, CrosslaneError):
             wrong.append(item)

@@ -3,6 +3,7 @@
 
 Both hold the same case and nothing else; reading is strict. The binary form is ``XLCASE01``, the length of the
 algorithm's name (one byte), the name, and the wire protocol's batch of this one case.
+Findings are kept as JSON; no command reads or writes the binary form, which is for programs that import the package.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from crosslane.findings.case import whole_batch
 from crosslane.findings.gather import first_departure
 from crosslane.findings.keep import ingredients
 from crosslane.findings.record import Record, State
-from crosslane.findings.reproducer import build_repro, gdb_script
+from crosslane.findings.reproducer import build_repro, gdb_script, refuse_cxx
 from crosslane.findings.store import Kept, Store
 from crosslane.instances import instances
 from crosslane.isa import host_arch
@@ -150,6 +150,7 @@ def debug(registry: Registry, kept: Kept, lanes: Sequence[str]) -> int:
         source, program = Path(name) / "repro.c", Path(name) / "repro"
         source.write_text(kept.repro)
         made_of = ingredients(registry, key.implementation.partition(":")[0], key.algorithm.partition("(")[0], lane)
+        refuse_cxx(made_of)
         try:
             build_repro(made_of, source, program)
         except BadInput as error:

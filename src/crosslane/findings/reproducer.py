@@ -28,11 +28,13 @@ from crosslane.model import Implementation, Lane, Mode, Provider
 from crosslane.toolchain import Toolchain, runner_command
 from crosslane.wire import OpKind, Results
 
-__all__ = ["Ingredients", "build_command", "build_repro", "gdb_script", "harness_of", "repro_text"]
+__all__ = ["Ingredients", "build_command", "build_repro", "gdb_script", "harness_of", "refuse_cxx", "repro_text"]
 
 _NOT_LINKED = ("main.c", "hello.c", "stream.c", "launcher.c", "sanitizer.c")
 _LIMIT_S = 300
 _SUBJECT = "$SUBJECT"
+_NOT_IN_C = "the subject's adapter is in C++, which this C program is not compiled with"
+_INSTEAD = "upstream.cc beside it, as its first lines say"
 _SLOTS = {
     **{name: f"{name}.{{way}}" for name in ("ecb", "cbc", "cfb", "ofb", "ctr", "cts_cbc")},
     **{name: f"{name}_{{way}}" for name in ("xts", "xts_gb", "lrw")},
@@ -57,6 +59,11 @@ class Ingredients:
     def what(self) -> str:
         """What the subject's folder holds."""
         return "the adapter" if isinstance(self.subject, Provider) else "the implementation, where its impl.toml is"
+
+    @property
+    def in_cxx(self) -> bool:
+        """Whether the subject is an adapter in C++, which a reproducer is not compiled with."""
+        return isinstance(self.subject, Provider) and self.subject.has_cxx
 
     @property
     def name(self) -> str:
@@ -116,6 +123,12 @@ def _command(
         *feature_flags(lane.arch, features, lane.floor), *defines, *(f"-I{name}" for name in dict.fromkeys(includes)),
         "-o", program, *sources, *code, *libraries,
     ]  # fmt: skip
+
+
+def refuse_cxx(made_of: Ingredients) -> None:
+    """Raise BadInput for a subject in C++, which no reproducer is compiled with."""
+    if made_of.in_cxx:
+        raise BadInput(f"{_NOT_IN_C}: build {_INSTEAD}, and start the debugger on that")
 
 
 def build_repro(made_of: Ingredients, source: Path, program: Path) -> None:
@@ -183,8 +196,7 @@ def repro_text(
     head = (
         f"/* SPDX-License-Identifier: Apache-2.0\n *\n * Finding {key.id}: {key.implementation}, {key.algorithm}, "
         f"{key.symptom}, {key.fault_class}.\n * {text}\n *\n{session}\n *\n"
-        f" * Build and run it in its folder; SUBJECT names the folder of {made_of.what}:\n"
-        f" *   {_shown_command(made_of)}\n *   {' '.join([*runner, './repro'])}\n"
+        f"{_how_to_run(made_of, runner)}"
         " * It prints what was expected and what it got. Status: 1 where the subject departs, else 0.\n"
         + "".join(f" * {sentence}\n" for sentence in _watched(made_of.lane, key))
         + " */\n"
@@ -211,6 +223,16 @@ def repro_text(
     for mark, replacement in parts.items():
         program = program.replace(mark, replacement)
     return head + program
+
+
+def _how_to_run(made_of: Ingredients, runner: Iterable[str]) -> str:
+    """The lines of the head with the commands; of an adapter in C++, that it has none and what has."""
+    if made_of.in_cxx:
+        return f" * {_NOT_IN_C[:1].upper()}{_NOT_IN_C[1:]}: build and run {_INSTEAD}.\n"
+    return (
+        f" * Build and run it in its folder; SUBJECT names the folder of {made_of.what}:\n"
+        f" *   {_shown_command(made_of)}\n *   {' '.join([*runner, './repro'])}\n"
+    )
 
 
 def _watchers(key: Key) -> tuple[str, ...]:

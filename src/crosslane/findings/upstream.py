@@ -9,7 +9,6 @@ differ; of memory faults a memory checker says more.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +18,8 @@ import numpy as np
 from crosslane.buildplan import provider_defines, provider_symbol
 from crosslane.findings.case import Case, whole_batch
 from crosslane.findings.record import Key
+from crosslane.findings.upstream_commands import Commands, commands_of
 from crosslane.generate import output_lens
-from crosslane.loading import library_environment
 from crosslane.model import Instance
 from crosslane.records import Library
 from crosslane.wire import Batch, Flag, OpKind, Results, Status
@@ -52,20 +51,9 @@ class Upstream:
         return f"upstream{min(suffixes, default='.c')}"
 
     @property
-    def command(self) -> str:
-        """The compiler's command line, for a shell in the finding's folder."""
-        provider = self.instance.provider
-        compiler = ["gcc", "-std=c11"] if self.file_name.endswith(".c") else ["g++", "-std=c++20"]
-        words = [*compiler, "-g", "-w", "-o", "upstream", self.file_name, *(f"-l{name}" for name in provider.libraries)]
-        return shlex.join(words)
-
-    @property
-    def run(self) -> str:
-        """The command that runs it, with the variables of the backend."""
-        backend = self.instance.backend
-        emulator = [f"qemu-{self.instance.lane.arch}", "-cpu", backend.cpu] if backend and backend.cpu else []
-        variables = [f"{name}={value}" for name, value in library_environment(self.instance)]
-        return shlex.join([*(["env", *variables] if variables else []), *emulator, "./upstream"])
+    def commands(self) -> Commands:
+        """How it is compiled and run, in the finding's folder."""
+        return commands_of(self.instance, self.file_name)
 
 
 def library_line(library: Library | None) -> str:
@@ -81,10 +69,14 @@ def library_line(library: Library | None) -> str:
 
 def program_text(finding: Upstream) -> str:
     """The source of the program."""
+    commands = finding.commands
     head = [
         f" * {finding.key.implementation}, {finding.key.algorithm}: {finding.text}.",
         " *",
-        *(f" * {line}" for line in (library_line(finding.library), f"  {finding.command}", f"  {finding.run}")),
+        f" * {library_line(finding.library)}",
+        f" *   {commands.build}",
+        f" *   {commands.run}",
+        *(f" * {note}" for note in commands.notes),
         " *",
         " * It prints each answer that is not the expected one, and returns 1 where there is such a one, else 0.",
     ]

@@ -41,7 +41,7 @@ def agreement_rows(
 
 def report_text(finding: Upstream, rows: Sequence[tuple[str, str]]) -> str:
     """The text of ``upstream.md``."""
-    backend, lane = finding.instance.backend, finding.instance.lane
+    backend, lane, commands = finding.instance.backend, finding.instance.lane, finding.commands
     batch = whole_batch(finding.case)
     session = [f"    {line}" for number in range(len(batch)) for line in session_lines(batch, number)]
     memory = [
@@ -64,10 +64,11 @@ def report_text(finding: Upstream, rows: Sequence[tuple[str, str]]) -> str:
         "",
         "## See it",
         "",
-        f"`{finding.file_name}` needs the library and its headers and nothing else:",
+        f"`{finding.file_name}` needs the library and its headers, and nothing of the suite:",
         "",
-        f"    {finding.command}",
-        f"    {finding.run}",
+        f"    {commands.build}",
+        f"    {commands.run}",
+        *(["", *commands.notes] if commands.notes else []),
         *(memory if finding.key.symptom in _MEMORY else []),
         "",
         "## The case",

@@ -178,7 +178,7 @@ def selftest_command(  # noqa: PLR0913, PLR0917 - one parameter an option; click
     click.echo(f"seed {seed!r}")
     if chosen is None:
         _say_untried(registry, plants, [] if large else [plant for plant in named if plant.large])
-    whole = not patterns and not lanes and count is None and not large
+    whole = not patterns and count is None and not large
     click.echo("\n".join(report(tried, whole=whole)))
     if json_file is not None:
         json_file.write_text(json.dumps(as_table(tried, seed, whole=whole), indent=1) + "\n")

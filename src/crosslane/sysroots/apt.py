@@ -16,14 +16,18 @@ from pathlib import Path
 
 from crosslane.buildcache import cache_folder
 from crosslane.errors import BadInput, HarnessFault, MissingTool
+from crosslane.sysroots.given import without_credentials
 
-__all__ = ["KEYRING", "Apt", "Chosen", "Mirror", "system_mirror"]
+__all__ = ["KEYRING", "Apt", "Chosen", "Mirror", "source_lines", "system_mirror"]
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _KEPT_OF_SYSTEM = re.compile(r"Acquire::(http|https|ftp|Retries|ForceIPv[46]|Proxy)\b.*")
 _INSTALLED = re.compile(r"Inst (\S+?)(?::\S+)? \((\S+) .*\[(\S+)\]\)")
 _TIME_LIMIT_S = 1800.0
-_NO_SECURITY = ("sid", "unstable", "experimental", "rc-buggy")
+_NO_SECURITY = ("sid", "unstable")
+_POCKET = re.compile("(.+?)-(backports(?:-sloppy)?|proposed-updates|updates|security)")
+_ON_UNSTABLE = ("experimental", "rc-buggy")
+"""Releases that hold only what differs from unstable, and that apt prefers to nothing."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +96,41 @@ def system_mirror() -> Mirror:
     return Mirror(plain[0], secure[0] if secure else "")
 
 
+def _parts(suite: str) -> tuple[str, str]:
+    """The release that a suite adds to, itself where it stands alone, and which pocket of that it is."""
+    if suite in _ON_UNSTABLE:
+        return "unstable", suite
+    pocket = _POCKET.fullmatch(suite)
+    return (pocket[1], pocket[2]) if pocket else (suite, "")
+
+
+def source_lines(suite: str, arch: str, mirror: Mirror) -> list[str]:
+    """The lines of ``sources.list``: the release that a pocket adds to, the pocket, and security updates."""
+    base, pocket = _parts(suite)
+    sources = {base: mirror.uri}
+    if mirror.security and base not in _NO_SECURITY:
+        sources[f"{base}-security"] = mirror.security
+    if pocket:
+        sources.setdefault(suite, mirror.uri)
+    return [f"deb [arch={arch} signed-by={KEYRING}] {uri} {name} main" for name, uri in sources.items()]
+
+
+def _write_private(path: Path, lines: Sequence[str]) -> None:
+    """Write a file that the user alone can read: it may hold passwords of mirrors and proxies."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        os.fchmod(descriptor, 0o600)
+        file.write("".join(f"{line}\n" for line in lines))
+
+
 class Apt:
     """apt for one release and architecture (``arch`` as Debian names it), with state of its own in the user's cache."""
 
     def __init__(self, suite: str, arch: str, mirror: Mirror) -> None:
-        """Write the configuration; raises MissingTool where Debian's keyring, or a program, is missing."""
+        """Write the configuration; the caller has checked what it gives (``given``).
+
+        Raises MissingTool where Debian's keyring, or a program, is missing.
+        """
         self._suite, self._arch, self._mirror = suite, arch, mirror
         for program, package in (("apt-get", "apt"), ("dpkg-deb", "dpkg")):
             if shutil.which(program) is None:
@@ -114,15 +148,9 @@ class Apt:
         for name in ("lists/partial", "archives/partial"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
         (self._folder / "status").write_text("")
-        signed = f"deb [arch={self._arch} signed-by={KEYRING}]"
-        sources = [f"{signed} {self._mirror.uri} {self._suite} main"]
-        if self._mirror.security and self._suite not in _NO_SECURITY:
-            sources.append(f"{signed} {self._mirror.security} {self._suite}-security main")
-        (self._folder / "sources.list").write_text("\n".join(sources) + "\n")
+        _write_private(self._folder / "sources.list", source_lines(self._suite, self._arch, self._mirror))
         kept = _run(["apt-config", "dump"]).stdout.splitlines()
-        (self._folder / "apt.conf").write_text(
-            "\n".join([*filter(_KEPT_OF_SYSTEM.fullmatch, kept), *self._settings(), ""])
-        )
+        _write_private(self._folder / "apt.conf", [*filter(_KEPT_OF_SYSTEM.fullmatch, kept), *self._settings()])
 
     def _settings(self) -> list[str]:
         nothing = ("main", "parts", "sourceparts", "preferences", "preferencesparts", "trusted", "trustedparts")
@@ -142,6 +170,8 @@ class Apt:
             "Acquire::AllowInsecureRepositories": "false",
             "Debug::NoLocking": "true",
         }
+        if "backports" in _parts(self._suite)[1] or self._suite in _ON_UNSTABLE:
+            values["APT::Default-Release"] = self._suite  # else apt takes nothing of it unasked
         return [f'{name} "{value}";' for name, value in values.items()]
 
     def _apt(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -152,7 +182,8 @@ class Apt:
         done = self._apt("update", "-o", "APT::Update::Error-Mode=any")
         if done.returncode != 0:
             raise BadInput(
-                f"the release {self._suite} for {self._arch} cannot be had from {self._mirror.uri} "
+                f"the release {self._suite} for {self._arch} cannot be had from "
+                f"{without_credentials(self._mirror.uri)} "
                 f"({_complaint(done)}): correct --suite or --arch, name another --mirror, or try again"
             )
 
@@ -180,4 +211,5 @@ class Apt:
 def _complaint(done: subprocess.CompletedProcess[str]) -> str:
     """What apt says went wrong, in one line."""
     lines = [line[3:] for line in done.stderr.splitlines() if line.startswith(("E: ", "W: "))]
-    return "; ".join(dict.fromkeys(line.strip().rstrip(".") for line in lines))[:400] if done.returncode else ""
+    words = "; ".join(dict.fromkeys(without_credentials(line).strip().rstrip(".") for line in lines))
+    return words[:400] if done.returncode else ""

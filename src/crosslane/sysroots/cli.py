@@ -15,7 +15,8 @@ from crosslane.model import Provider, Sysroot
 from crosslane.names import unknown_name
 from crosslane.registry import load_registry
 from crosslane.sysroots.apt import Mirror, system_mirror
-from crosslane.sysroots.fetch import fetch, read_suite
+from crosslane.sysroots.fetch import fetch
+from crosslane.sysroots.given import check_mirror, read_suite
 
 __all__ = ["providers_command"]
 
@@ -32,14 +33,21 @@ def providers_command() -> None:
 @_SUITE
 @_ARCH
 @click.option("--mirror", help="URI of a mirror of Debian (default: the one that this system uses).")
+@click.option(
+    "--force", is_flag=True, help="Unpack the packages again where the sysroot has them: its files are damaged."
+)
 @click.argument("names", nargs=-1, required=True, metavar="PROVIDER...")
-def fetch_command(suite: str, arch: str, mirror: str | None, names: tuple[str, ...]) -> None:
+def fetch_command(suite: str, arch: str, mirror: str | None, force: bool, names: tuple[str, ...]) -> None:
     """Fetch the packages of providers with all that they depend on, signatures checked with Debian's keyring."""
+    read_suite(suite)
+    if mirror is not None:
+        check_mirror(mirror)
     known = {provider.name: provider for provider in load_registry(data_root()).providers}
-    there = [item for item in find_sysroots() if (item.suite, item.arch) == (read_suite(suite), ARCH_NAMES[arch])]
+    there = [item for item in find_sysroots() if (item.suite, item.arch) == (suite, ARCH_NAMES[arch])]
     wanted = dict.fromkeys([*names, *(name for item in there for name in item.providers if name in known)])
-    source = Mirror(mirror) if mirror else system_mirror()
-    sysroot, problems = fetch(suite, arch, [_known(known, name) for name in wanted], source, say=click.echo)
+    source = system_mirror() if mirror is None else Mirror(mirror)
+    asked = [_known(known, name) for name in wanted]
+    sysroot, problems = fetch(suite, arch, asked, source, force=force, say=click.echo)
     for line in _lines(sysroot):
         click.echo(line)
     for problem in problems:
@@ -96,5 +104,7 @@ def _lines(sysroot: Sysroot) -> list[str]:
 @_ARCH
 def remove_command(suite: str, arch: str) -> None:
     """Remove what was fetched of a release for an architecture."""
-    remove(read_suite(suite), arch)
+    held = remove(read_suite(suite), arch)
     click.echo(f"removed the sysroot of {suite} for {arch}")
+    if held:
+        click.echo("a run still reads it: its files stay until the next fetch or removal")

@@ -11,7 +11,7 @@ import click
 
 from crosslane.data import data_root, shown
 from crosslane.errors import BadInput
-from crosslane.fetched import find_sysroots
+from crosslane.fetched import held_sysroots
 from crosslane.findings.cli import findings_option
 from crosslane.registry import load_registry
 
@@ -29,7 +29,8 @@ def _kept(name: str, folder: Path, impls: tuple[Path, ...]) -> tuple[Store, Kept
     store = Store(folder)
     kept = store.read(store.resolve(name))
     known = tuple(Path(item) for item in kept.record.impls if Path(item).is_dir())
-    return store, kept, load_registry(data_root(), impls or known, sysroots=find_sysroots())
+    sysroots = click.get_current_context().with_resource(held_sysroots())
+    return store, kept, load_registry(data_root(), impls or known, sysroots=sysroots)
 
 
 @click.command("triage")
