@@ -50,6 +50,12 @@ PORTABLE_PACKAGES = (
     ("riscv64", "riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu", "libc6-dev-riscv64-cross"),
 )
 """Of each portable lane: architecture, compiler, the package of the compiler, the package of the C library."""
+DISK_TOOLS = (
+    ("qemu-img", "qemu-utils", "makes encrypted disk images"),
+    ("cryptsetup", "cryptsetup-bin", "reads and makes encrypted disk images"),
+    ("mkfs.ext4", "e2fsprogs", "makes the file systems in disk images"),
+)
+"""Of each tool of the disk workload: command, package, purpose."""
 LIBRARIES = (
     ("libgcrypt", "gcrypt.h", "libgcrypt20-dev"),
     ("OpenSSL", "openssl/evp.h", "libssl-dev"),
@@ -149,6 +155,7 @@ def needs(architecture: str) -> tuple[Need, ...]:
         Need("gnupg", "signs what the tests fetch", lambda: _has_command("gpg")),
         Need("gdb-multiarch", "stops at a subject's call", lambda: all(map(_has_command, DEBUGGERS))),
         Need(f"llvm-{LLVM[0]}", "simulates the cores of bench --model", _has_llvm),
+        *(Need(package, purpose, partial(_has_system_command, name)) for name, package, purpose in DISK_TOOLS),
         Need("linux-source", "the kernel's test vectors", _has_kernel_source),
         Need("python3-venv", "makes virtual environments", _has_ensurepip),
     )
@@ -294,6 +301,11 @@ def _path() -> str:
 
 def _has_command(name: str) -> bool:
     return shutil.which(name) is not None
+
+
+def _has_system_command(name: str) -> bool:
+    """In PATH, or where commands of administrators lie, which the PATH of users often lacks."""
+    return shutil.which(name, path=os.pathsep.join([_path(), "/usr/sbin", "/sbin"])) is not None
 
 
 def _has_emulator(name: str) -> bool:

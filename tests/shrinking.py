@@ -10,7 +10,7 @@ from pathlib import Path
 
 from crosslane.findings.case import Case
 
-__all__ = ["AEAD_FAULTS", "DIRTY", "FAULTS", "KEEPING", "LEAST", "TWO", "Sown", "is_small", "lines", "sow"]
+__all__ = ["AEAD_FAULTS", "DIRTY", "FAULTS", "KEEPING", "LEAST", "SECTORS", "TWO", "Sown", "is_small", "lines", "sow"]
 
 _PLANTED = Path(__file__).parent / "planted"
 _NAMES = [
@@ -42,6 +42,8 @@ _NAMES = [
     "KEEPS",
     "KEEPS_COUNT",
     "DIRTY",
+    "XTS_SECTOR_BEFORE",
+    "XTS_SHORT_NUMBER",
 ]
 _IMPL = """# SPDX-License-Identifier: Apache-2.0
 driver = "{driver}"
@@ -119,6 +121,10 @@ KEEPING = (
     _sown("keeps_count", "aes", "cbc", "output", "neighbours"),
 )
 DIRTY = _sown("dirty", "aes", "ctr", "output", "dirty_state")
+SECTORS = (
+    _sown("xts_sector_before", "sm4", "xts", "output", ""),
+    _sown("xts_short_number", "sm4", "xts", "output", ""),
+)
 TWO = Sown("two", "sm4", "ctr", ("CTR_IN_PLACE", "CTR_TAIL"), "output", "")
 
 

@@ -17,6 +17,9 @@ MakeCell = Callable[..., CellResult]
 
 FOUND = Finding("0123456789abcdef-3-17", "disagree", "output", "alone", 2, "byte 5 of the output differs")
 WRONG_ANSWER = Finding("paper:1:encrypt", "disagree", "output", "alone", 1, "byte 0 of the output differs")
+OF_SECTORS = Finding(
+    "disk:0123456789abcdef-0:write:3", "disagree", "output", "alone", 1, "byte 1 of the output differs"
+)
 CHANGED = Finding(
     "threads-0123456789abcdef-0-1", "disagree", "nondeterminism", "alone", 1, "update 1 answers otherwise"
 )
@@ -93,6 +96,7 @@ TABLE: list[tuple[str, dict[str, Any], bool | None, str]] = [
     ("bulk_selftest", {"state": "void", "reason": "no hello"}, False, "did not run: no hello"),
     ("known_answer", {}, True, ""),
     ("known_answer", {"num_departed": 2, "findings": (FOUND,)}, True, ""),
+    ("known_answer", {"num_departed": 2, "findings": (OF_SECTORS,)}, True, ""),
     ("known_answer", {"num_vectors": 0}, None, "has a vector of this algorithm"),
     ("known_answer", DECLINED, None, "the CPU of this lane lacks"),
     ("known_answer", {"findings": (FOUND, WRONG_ANSWER)}, False, "paper:1:encrypt: byte 0 of the output differs"),

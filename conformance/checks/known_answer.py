@@ -15,7 +15,7 @@ def judge(cell: CellResult) -> Outcome:
         return Outcome(None, "the CPU of this lane lacks what it needs")
     if cell.state != "ran":
         return Outcome(False, f"did not run: {cell.reason}")
-    wrong = [finding for finding in cell.findings if ":" in finding.case_id]
+    wrong = [finding for finding in cell.findings if finding.of_vector]
     if wrong:
         return Outcome(False, f"{wrong[0].case_id}: {wrong[0].text}")
     if cell.num_vectors == 0:

@@ -28,6 +28,7 @@ from crosslane.lanes import lanes_for_host
 from crosslane.model import LibraryBuild, Registry
 from crosslane.plan import BEYOND_4_GIB, DEFAULT_SEED, LARGE_LEN, Counts, Selection
 from crosslane.planted.cli import selftest_command
+from crosslane.records import SECTORS
 from crosslane.registry import cells, load_registry
 from crosslane.sysroots.cli import providers_command
 from crosslane.triage.cli import bisect_command, triage_command
@@ -206,6 +207,15 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
 @_without_option
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results there.")
 @findings_option
+@click.option(
+    "--workload",
+    type=click.Choice(["cases", "disk"]),
+    default="cases",
+    show_default=True,
+    help="What to run: generated cases and vectors, or sectors of disks and LUKS images.",
+)
+@click.option("--image", type=click.Path(path_type=Path), help="With --workload disk: judge by this LUKS image alone.")
+@click.option("--key-file", type=click.Path(path_type=Path), help="File with the passphrase of --image.")
 @click.option("--large", is_flag=True, help="Make each large message longer than 4 GiB: a minute a cell and more.")
 @click.option("--no-findings", is_flag=True, help="Only report what departs: shrink and keep nothing.")
 @click.option(
@@ -227,6 +237,9 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
     providers: tuple[str, ...],
     without: tuple[str, ...],
     json_file: Path | None,
+    workload: str,
+    image: Path | None,
+    key_file: Path | None,
     large: bool,
     folder: Path,
     no_findings: bool,
@@ -256,7 +269,19 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
         prove=prove if prove is not None else not (patterns or lanes or names or share or count is not None),
         large_len=BEYOND_4_GIB if large else LARGE_LEN,
     )
-    sys.exit(run_job(job, console, json_file, tuple(str(folder) for folder in impls)))
+    shown_impls = tuple(str(folder) for folder in impls)
+    if workload != "disk":
+        if image is not None or key_file is not None:
+            raise BadInput("--image and --key-file are of the disk workload: add --workload disk, or leave them out")
+        sys.exit(run_job(job, console, json_file, shown_impls))
+    if (image is None) is not (key_file is None):
+        raise BadInput("--image and --key-file belong together: give the image and the file with its passphrase")
+    if share is not None or large or prove:
+        raise BadInput("--workload disk takes neither --share nor --large nor --prove: leave them out")
+    from crosslane.disk.job import GivenImage, run_disk  # noqa: PLC0415
+
+    given = GivenImage(image, key_file) if image is not None and key_file is not None else None
+    sys.exit(run_disk(job, console, json_file, shown_impls, count=count, given=given))
 
 
 @click.command()
@@ -306,6 +331,11 @@ def repro(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
     """
     from crosslane.trials import is_trial  # noqa: PLC0415
 
+    if name.startswith(SECTORS):
+        raise BadInput(
+            f"{name!r} names sectors of the disk workload: give the id of the finding that `crosslane check --workload "
+            "disk` keeps of them; `crosslane findings list` has it"
+        )
     _, builds = read_providers(providers)
     if name.count("-") != 2 and not is_trial(name):
         sys.exit(_repro_finding(name, lanes, gdb=gdb, folder=folder, impls=impls, builds=builds))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from crosslane import campaign
 from crosslane.checks import load_checks
 from crosslane.errors import HarnessFault
+from crosslane.findings.gather import Raw
 from crosslane.findings.keep import KeptRun
 from crosslane.findings.run import Findings, status_with, with_faults
 from crosslane.isa import host_arch
@@ -32,7 +33,7 @@ from crosslane.results import RESULT_VERSION, RunResult, exit_status, write_json
 from crosslane.toolchain import revision_of, versions
 from crosslane.vectors import all_vectors
 
-__all__ = ["Job", "assemble", "run_job"]
+__all__ = ["Job", "assemble", "keep_findings", "run_job", "status_of"]
 
 LINE_EVERY_S = 10.0
 
@@ -97,7 +98,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
             markup=False,
         )
         return 130
-    kept = _keep(job, plans, results, findings, console) if findings is not None else None
+    kept = keep_findings(job, plans, results, findings, console) if findings is not None else None
     judged = campaign.with_judgements(with_faults(results, kept) if kept else results, checks)
     result = assemble(job, plans, notes, judged, time.monotonic() - begun, memory.peak)
     if job.prove:
@@ -106,7 +107,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
     print_report(result, console, impls=impls, builds=job.registry.builds)
     if json_file is not None:
         write_json(result, json_file)
-    status = _status(job, result, findings, kept, console)
+    status = status_of(job, result, findings, kept, console)
     return status if all(proof.holds for proof in result.proofs) else HarnessFault.exit_status
 
 
@@ -135,20 +136,26 @@ def _unproven(job: Job) -> tuple[str, ...]:
     return (*unplaced(job.registry, [plant for plant in plants if not plant.large]), *large)
 
 
-def _keep(
-    job: Job, plans: RunPlan, results: Sequence[AlgorithmResult], findings: Findings, console: Console
+def keep_findings(
+    job: Job,
+    plans: RunPlan,
+    results: Sequence[AlgorithmResult],
+    findings: Findings,
+    console: Console,
+    *,
+    raws: Mapping[str, Sequence[Raw]] | None = None,
 ) -> KeptRun:
-    """Shrink and keep what departed."""
+    """Shrink and keep what departed; ``raws`` are the departures of cells whose cases no manifest makes."""
 
     def say(text: str) -> None:
         console.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
 
     workers = job.num_workers or campaign.default_workers()
     revision = revision_of(job.registry.root)
-    return findings.keep(job.registry, plans, results, revision=revision, say=say, num_workers=workers)
+    return findings.keep(job.registry, plans, results, revision=revision, say=say, num_workers=workers, raws=raws)
 
 
-def _status(job: Job, result: RunResult, findings: Findings | None, kept: KeptRun | None, console: Console) -> int:
+def status_of(job: Job, result: RunResult, findings: Findings | None, kept: KeptRun | None, console: Console) -> int:
     """Say what was kept, and return the exit status, in which accepted findings do not count."""
     if findings is None or kept is None:
         return exit_status(list(result.cells()))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 __all__ = [
+    "SECTORS",
     "AlgorithmResult",
     "CellResult",
     "FaultSeen",
@@ -18,6 +19,9 @@ __all__ = [
     "Proof",
     "State",
 ]
+
+SECTORS = "disk:"
+"""What the ids of sectors begin with."""
 
 State = Literal["ran", "declined", "void", "not_run", "unusable", "not_effective"]
 
@@ -36,6 +40,16 @@ class Finding:
     count: int
     text: str
     quorum: str = ""
+
+    @property
+    def of_sectors(self) -> bool:
+        """Whether sectors of the disk workload departed, not a case that a manifest makes."""
+        return self.case_id.startswith(SECTORS)
+
+    @property
+    def of_vector(self) -> bool:
+        """Whether a published vector departed."""
+        return ":" in self.case_id and not self.of_sectors
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,9 @@ enum {
     MAC_2,
     KEEPS,
     KEEPS_COUNT,
-    DIRTY
+    DIRTY,
+    XTS_SECTOR_BEFORE,
+    XTS_SHORT_NUMBER
 };
 
 /* What the contract forbids: something that one session leaves and another one finds. Calls count once a key. */
@@ -317,7 +319,15 @@ static void xts(const void *ctx, const void *tweak_ctx, uint8_t *dst, const uint
 {
     uint8_t tweak[16];
     SUBJECT_PATH("all");
-    cipher_block(tweak_ctx, tweak, iv, 0);
+    memcpy(tweak, iv, 16);
+    if (HAS(XTS_SECTOR_BEFORE)) {
+        for (unsigned i = 0; i < 16 && tweak[i]-- == 0; i++) {
+        }
+    }
+    if (HAS(XTS_SHORT_NUMBER)) {
+        memset(tweak + 4, 0, 4);
+    }
+    cipher_block(tweak_ctx, tweak, tweak, 0);
     while (len >= 32 || len == 16) {
         xts_block(ctx, dst, src, tweak, decrypting);
         xts_next(tweak);

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -105,14 +105,22 @@ class Keeper:
         self._deviations = {item.key.id: item for item in deviations}
         self._say = say
 
-    def keep(self, plans: RunPlan, results: Sequence[AlgorithmResult], *, num_workers: int = 1) -> KeptRun:
+    def keep(
+        self,
+        plans: RunPlan,
+        results: Sequence[AlgorithmResult],
+        *,
+        num_workers: int = 1,
+        raws: Mapping[str, Sequence[Raw]] | None = None,
+    ) -> KeptRun:
         """Look into every cell that departed, side by side. Raises HarnessFault where the store cannot be written.
 
+        ``raws`` are the departures of cells whose cases no manifest makes, as they came, by cell.
         What is kept does not depend on the number of workers: the lanes of one implementation are one worker's.
         """
         by_name = {plan.name: plan for plan in plans.algorithms}
         lanes = {lane.name: lane for lane in plans.lanes}
-        jobs = [job for result in results for job in _jobs(by_name[result.name], result)]
+        jobs = [job for result in results for job in _jobs(by_name[result.name], result, raws or {})]
         for job in jobs:
             self._say("shrinking: " + ", ".join(str(place.cell) for place, _ in job.cells))
         sightings: list[tuple[str, Record]] = []
@@ -214,9 +222,10 @@ class _Job:
 
     plan: AlgorithmPlan
     cells: tuple[tuple[CellPlan, CellResult], ...]
+    raws: tuple[tuple[Raw, ...], ...] = ()
 
 
-def _jobs(plan: AlgorithmPlan, result: AlgorithmResult) -> Iterable[_Job]:
+def _jobs(plan: AlgorithmPlan, result: AlgorithmResult, raws: Mapping[str, Sequence[Raw]]) -> Iterable[_Job]:
     places = {str(cell.cell): cell for cell in plan.cells}
     cases = [
         replace(cell, findings=tuple(item for item in cell.findings if not is_trial(item.case_id)))
@@ -226,27 +235,32 @@ def _jobs(plan: AlgorithmPlan, result: AlgorithmResult) -> Iterable[_Job]:
     by_subject: dict[tuple[str, str | None], list[tuple[CellPlan, CellResult]]] = {}
     for place, cell in sorted(departed, key=lambda pair: not pair[0].native):
         by_subject.setdefault((place.cell.driver, place.cell.backend), []).append((place, cell))
-    return [_Job(plan, tuple(cells)) for cells in by_subject.values()]
+    return [
+        _Job(plan, tuple(cells), tuple(tuple(raws.get(cell.cell, ())) for _, cell in cells))
+        for cells in by_subject.values()
+    ]
 
 
 def _look(job: _Job) -> list[tuple[list[_Found], str]]:
     """The faults of each cell of a job, and why there are none; runs in a worker."""
     known: list[Fault] = []
     looked: list[tuple[list[_Found], str]] = []
-    for place, cell in job.cells:
+    for (place, cell), given in zip(job.cells, job.raws, strict=True):
         try:
-            found = list(_faults(job.plan, place, cell, known))
+            found = list(_faults(job.plan, place, cell, known, given))
             looked.append((found, "" if found else "no departure of this cell could be seen again"))
         except HarnessFault as fault:
             looked.append(([], str(fault)))
     return looked
 
 
-def _faults(plan: AlgorithmPlan, place: CellPlan, cell: CellResult, known: list[Fault]) -> Iterable[_Found]:
+def _faults(
+    plan: AlgorithmPlan, place: CellPlan, cell: CellResult, known: list[Fault], given: Sequence[Raw]
+) -> Iterable[_Found]:
     """The faults of a cell; those that are new are added to ``known``."""
     suspect = Suspect(plan.manifest, plan.oracle, place.station, place.arch, plan.bounded)
     with suspect.judge() as judge:
-        raws = [*_raw(judge, place, cell), *_vector_raws(judge, plan, cell)]
+        raws = _unsealed(judge, given) or [*_raw(judge, place, cell), *_vector_raws(judge, plan, cell)]
         faults = faults_of(judge, suspect, raws, known)
         known += [fault for fault in faults if fault not in known]
         yield from (_Found(fault) for fault in faults)
@@ -255,7 +269,13 @@ def _faults(plan: AlgorithmPlan, place: CellPlan, cell: CellResult, known: list[
             if finding.repeats == "alone" and faults:
                 continue
             if finding.symptom not in seen or finding.repeats != "alone":
-                yield from _as_it_came(judge, plan, suspect, finding)
+                yield from _as_it_came(judge, plan, suspect, finding, given)
+
+
+def _unsealed(judge: Judge, given: Sequence[Raw]) -> list[Raw]:
+    """Departures as they are handled here, without those that would not be the same case again."""
+    cases = [(raw, judge.unsealed(raw.case)) for raw in given]
+    return [replace(raw, case=case) for raw, case in cases if case is not None]
 
 
 def _raw(judge: Judge, place: CellPlan, cell: CellResult) -> list[Raw]:
@@ -287,14 +307,16 @@ def _vector_raws(judge: Judge, plan: AlgorithmPlan, cell: CellResult) -> list[Ra
     return found
 
 
-def _as_it_came(judge: Judge, plan: AlgorithmPlan, suspect: Suspect, finding: Finding) -> Iterable[_Found]:
+def _as_it_came(
+    judge: Judge, plan: AlgorithmPlan, suspect: Suspect, finding: Finding, given: Sequence[Raw]
+) -> Iterable[_Found]:
     """A departure that needs its neighbours, repeats at times, or has another judge than generic."""
     if finding.repeats == "in_batch":
         fault = _in_company(judge, plan, suspect, finding)
         if fault is not None:
             yield _Found(fault)
             return
-    case, by = _case_named(judge, plan, finding)
+    case, by = _case_named(judge, plan, finding, given)
     if case is None:
         return
     judged_by: JudgeName = "generic"
@@ -332,9 +354,11 @@ def _in_company(judge: Judge, plan: AlgorithmPlan, suspect: Suspect, finding: Fi
     return None
 
 
-def _case_named(judge: Judge, plan: AlgorithmPlan, finding: Finding) -> tuple[Case | None, str]:
+def _case_named(judge: Judge, plan: AlgorithmPlan, finding: Finding, given: Sequence[Raw]) -> tuple[Case | None, str]:
     """The case of a finding, sealed, and what kind it is."""
     algorithm = plan.manifest.algorithm
+    if finding.of_sectors:
+        return next((raw.case for raw in given if raw.name == finding.case_id), None), "case"
     if ":" not in finding.case_id:
         case_id = parse_case_id(finding.case_id)
         batch = judge.generated(case_id.batch)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import datetime as dt
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crosslane.checks import Check, judge_all
 from crosslane.errors import BadInput
 from crosslane.findings.deviations import Deviation, check_dates, default_file, load_deviations, unused
+from crosslane.findings.gather import Raw
 from crosslane.findings.keep import Keeper, KeptRun, kept_lines, version_of
 from crosslane.findings.record import Record
 from crosslane.findings.store import Store
@@ -54,12 +55,13 @@ class Findings:
         revision: str,
         say: Callable[[str], None],
         num_workers: int = 1,
+        raws: Mapping[str, Sequence[Raw]] | None = None,
     ) -> KeptRun:
         """Keep what the run found, shrunk by some workers; nothing is touched where nothing departed."""
         if not any(cell.findings for result in results for cell in result.cells):
             return KeptRun((), ())
         keeper = Keeper(registry, self.store, revision=revision, impls=self.impls, deviations=self.deviations, say=say)
-        return keeper.keep(plans, results, num_workers=num_workers)
+        return keeper.keep(plans, results, num_workers=num_workers, raws=raws)
 
     def lines(self, kept: KeptRun) -> list[str]:
         """What is printed below the report."""
