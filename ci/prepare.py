@@ -67,6 +67,8 @@ LIBRARIES = (
     ("Crypto++", "cryptopp/cryptlib.h", "libcrypto++-dev"),
 )
 """Of each library that judges beside generic: its name, a header, the package that brings it."""
+NEWER_LIBRARIES = {"debian 13": {"Botan": ("botan-3/botan/version.h", "libbotan-3-dev")}}
+"""Of each system that has another release of a library than the others: its header and its package there."""
 LLVM = range(19, 41)
 """Versions of LLVM whose llvm-mca is taken, as `crosslane bench --model` does; the first is installed."""
 EMULATORS = tuple(f"qemu-{name}" for name in ("x86_64", "aarch64", "s390x", "ppc64", "i386", "arm", "riscv64"))
@@ -123,8 +125,8 @@ def describe_machine(os_release: Path = Path("/etc/os-release")) -> Machine:
     return Machine(platform.machine(), system, installer)
 
 
-def needs(architecture: str) -> tuple[Need, ...]:
-    """List what the suite needs of the system on a host of this architecture.
+def needs(architecture: str, system: str = "") -> tuple[Need, ...]:
+    """List what the suite needs of a system (``debian 13``) on a host of this architecture.
 
     Raises `SetupFailed` for an architecture that the suite has no native lane for.
     """
@@ -150,7 +152,7 @@ def needs(architecture: str) -> tuple[Need, ...]:
         Need("qemu-user", "runs the emulated lanes", lambda: all(map(_has_emulator, EMULATORS))),
         *(
             Need(package, f"the library {name}, an independent judge", partial(_has_header, header))
-            for name, header, package in LIBRARIES
+            for name, (header, package) in _libraries(system).items()
         ),
         Need("gnupg", "signs what the tests fetch", lambda: _has_command("gpg")),
         Need("gdb-multiarch", "stops at a subject's call", lambda: all(map(_has_command, DEBUGGERS))),
@@ -159,6 +161,12 @@ def needs(architecture: str) -> tuple[Need, ...]:
         Need("linux-source", "the kernel's test vectors", _has_kernel_source),
         Need("python3-venv", "makes virtual environments", _has_ensurepip),
     )
+
+
+def _libraries(system: str) -> dict[str, tuple[str, str]]:
+    """Header and package of each library on a system."""
+    usual = {name: (header, package) for name, header, package in LIBRARIES}
+    return usual | NEWER_LIBRARIES.get(system, {})
 
 
 def _portable_needs(arch: str, compiler: str, gcc: str, libc: str) -> tuple[Need, Need]:
@@ -246,7 +254,7 @@ def prepare(root: Path = ROOT) -> float:
 
 
 def _install_packages(machine: Machine) -> None:
-    missing = missing_packages(needs(machine.architecture))
+    missing = missing_packages(needs(machine.architecture, machine.system))
     if not missing:
         return
     commands = install_commands(machine, missing)
@@ -262,7 +270,7 @@ def _install_packages(machine: Machine) -> None:
             "again",
             3,
         )
-    still = [need.package for need in missing_packages(needs(machine.architecture))]
+    still = [need.package for need in missing_packages(needs(machine.architecture, machine.system))]
     if still:
         raise SetupFailed(f"{', '.join(still)} was installed but its tools are not found: look at PATH ({_path()})", 2)
 

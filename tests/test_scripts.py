@@ -81,8 +81,14 @@ def test_each_host_gets_the_compiler_of_the_other(architecture: str, compiler: s
     portable = [name for _, _, *names in prepare.PORTABLE_PACKAGES for name in names]
     judges = [package for _, _, package in prepare.LIBRARIES]
     wanted = ["gcc", "libc6-dev", compiler, libc, "g++", compiler.replace("gcc", "g++"), "clang", *portable]
-    rest = ["gnupg", "gdb-multiarch", "llvm-19", "linux-source", "python3-venv"]
+    disk = [package for _, package, _ in prepare.DISK_TOOLS]
+    rest = ["gnupg", "gdb-multiarch", "llvm-19", *disk, "linux-source", "python3-venv"]
     assert packages == [*wanted, "qemu-user", *judges, *rest]
+
+
+def test_a_newer_system_gets_the_release_that_it_has() -> None:
+    old, new = ({wanted.package for wanted in prepare.needs("x86_64", name)} for name in ("debian 12", "debian 13"))
+    assert (old - new, new - old) == ({"libbotan-2-dev"}, {"libbotan-3-dev"})
 
 
 def test_set_up_installs_what_every_lane_needs() -> None:
