@@ -31,6 +31,7 @@ from crosslane.planted.cli import selftest_command
 from crosslane.records import SECTORS
 from crosslane.registry import cells, load_registry
 from crosslane.sysroots.cli import providers_command
+from crosslane.targets.cli import targets_command
 from crosslane.triage.cli import bisect_command, triage_command
 
 __all__ = ["main"]
@@ -301,6 +302,7 @@ cli.add_command(corpora_command)
 cli.add_command(findings_command)
 cli.add_command(providers_command)
 cli.add_command(selftest_command)
+cli.add_command(targets_command)
 bench_command.add_command(harness, "harness")
 
 
