@@ -26,7 +26,7 @@ from crosslane.plan import RunPlan
 from crosslane.records import AlgorithmResult, CellResult, FaultSeen
 from crosslane.results import exit_status
 
-__all__ = ["Findings", "accepted_by", "excused", "status_with", "unused_text", "with_faults"]
+__all__ = ["Findings", "accepted_by", "excused", "status_with", "unused_text", "with_acceptance", "with_faults"]
 
 
 @dataclass(frozen=True)
@@ -105,15 +105,19 @@ def unused_text(file: Path, idle: Deviation) -> str:
     )
 
 
-def with_faults(results: Sequence[AlgorithmResult], kept: KeptRun) -> list[AlgorithmResult]:
+def with_faults(
+    results: Sequence[AlgorithmResult], kept: KeptRun, deviations: Sequence[Deviation] = ()
+) -> list[AlgorithmResult]:
     """The same results, each cell with the findings that it showed, by which checks know their own."""
     seen: dict[str, list[FaultSeen]] = {}
+    reasons = {item.key.id: item.reason for item in deviations}
     for cell, record in kept.sightings:
-        key = record.key
-        seen.setdefault(cell, []).append(FaultSeen(record.id, key.symptom, key.fault_class, record.text))
+        key, reason = record.key, reasons[record.id] if record.state == "accepted" and record.id in reasons else ""
+        seen.setdefault(cell, []).append(FaultSeen(record.id, key.symptom, key.fault_class, record.text, reason))
+    untold = dict(kept.failed)
 
     def told(cell: CellResult) -> CellResult:
-        return replace(cell, faults=tuple(seen.get(cell.cell, ())))
+        return replace(cell, faults=tuple(seen.get(cell.cell, ())), untold=untold.get(cell.cell, ""))
 
     return [replace(result, cells=tuple(told(cell) for cell in result.cells)) for result in results]
 
@@ -130,6 +134,17 @@ def excused(cell: CellResult, kept: KeptRun, checks: Sequence[Check]) -> CellRes
     if accepted_by(cell, kept):
         cell = replace(cell, findings=(), faults=(), num_departed=0, skipped=0)
     return replace(cell, judgements=judge_all(checks, cell))
+
+
+def with_acceptance(
+    results: Sequence[AlgorithmResult], kept: KeptRun, checks: Sequence[Check]
+) -> list[AlgorithmResult]:
+    """The same judged results, which say of each red cell whether it is so by accepted findings alone."""
+
+    def said(cell: CellResult) -> CellResult:
+        return replace(cell, accepted=cell.red and not excused(cell, kept, checks).red)
+
+    return [replace(result, cells=tuple(said(cell) for cell in result.cells)) for result in results]
 
 
 def status_with(cells: Sequence[CellResult], kept: KeptRun, checks: Sequence[Check]) -> int:
