@@ -249,8 +249,8 @@ def test_an_old_score_is_not_published_again(checkout: Path) -> None:
 # ---- the night ----
 
 DAY = date(2026, 12, 1)
-STEPS = ("compilers", "lanes", "selftest", "alarms", "selftest-large", "large", "fetch-bookworm", "fetch-trixie",
-         "sysroots")  # fmt: skip
+STEPS = ("compilers", "lanes", "selftest", "alarms", "campaign", "selftest-large", "large", "fetch-bookworm",
+         "fetch-trixie", "sysroots")  # fmt: skip
 
 
 @pytest.mark.parametrize("host", ["x86_64", "aarch64"])
@@ -330,7 +330,10 @@ def test_a_night_goes_on_behind_a_step_that_failed_and_ends_with_the_first_statu
         (("--day", "tomorrow"), "'tomorrow' is no day: give one as YYYY-MM-DD"),
         (("--day", "2025-12-31"), "lies before the first night, 2026-01-01: give a later day"),
         (("--seeds", "0"), "'0' is no number of seeds: give 1 or more"),
-        (("lane",), "no step is called 'lane'; there are compilers, lanes, selftest, alarms, selftest-large, large"),
+        (
+            ("lane",),
+            "no step is called 'lane'; there are compilers, lanes, selftest, alarms, campaign, selftest-large, large",
+        ),
     ],
 )
 def test_a_night_that_cannot_be_is_refused(checkout: Path, arguments: tuple[str, ...], words: str) -> None:

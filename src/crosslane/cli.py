@@ -25,6 +25,7 @@ from crosslane.fetched import held_sysroots
 from crosslane.findings.cli import findings_command, findings_option
 from crosslane.formats import places_of
 from crosslane.gate import gate_command, report_command
+from crosslane.fuzzing import bench_fuzz_command, fuzz_command
 from crosslane.importers.cli import corpora_command
 from crosslane.instances import read_providers, with_builds
 from crosslane.lanes import lanes_for_host
@@ -310,9 +311,11 @@ cli.add_command(corpora_command)
 cli.add_command(findings_command)
 cli.add_command(gate_command)
 cli.add_command(report_command)
+cli.add_command(fuzz_command)
 cli.add_command(providers_command)
 cli.add_command(selftest_command)
 bench_command.add_command(harness, "harness")
+bench_command.add_command(bench_fuzz_command, "fuzz")
 
 
 @cli.command()

@@ -60,8 +60,12 @@ class Findings:
         """Keep what the run found, shrunk by some workers; nothing is touched where nothing departed."""
         if not any(cell.findings for result in results for cell in result.cells):
             return KeptRun((), ())
-        keeper = Keeper(registry, self.store, revision=revision, impls=self.impls, deviations=self.deviations, say=say)
+        keeper = self.keeper(registry, revision=revision, say=say)
         return keeper.keep(plans, results, num_workers=num_workers, raws=raws)
+
+    def keeper(self, registry: Registry, *, revision: str, say: Callable[[str], None] = lambda _: None) -> Keeper:
+        """Who writes to the store, with the deviations that are in force."""
+        return Keeper(registry, self.store, revision=revision, impls=self.impls, deviations=self.deviations, say=say)
 
     def lines(self, kept: KeptRun) -> list[str]:
         """What is printed below the report."""
