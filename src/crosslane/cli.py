@@ -30,6 +30,7 @@ from crosslane.plan import BEYOND_4_GIB, DEFAULT_SEED, LARGE_LEN, Counts, Select
 from crosslane.planted.cli import selftest_command
 from crosslane.records import SECTORS
 from crosslane.registry import cells, load_registry
+from crosslane.scaffold import new_command
 from crosslane.sysroots.cli import providers_command
 from crosslane.triage.cli import bisect_command, triage_command
 
@@ -299,6 +300,7 @@ cli.add_command(triage_command)
 cli.add_command(bench_command)
 cli.add_command(corpora_command)
 cli.add_command(findings_command)
+cli.add_command(new_command)
 cli.add_command(providers_command)
 cli.add_command(selftest_command)
 bench_command.add_command(harness, "harness")
