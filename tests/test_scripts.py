@@ -437,19 +437,3 @@ def test_missing_tools_are_installed_through_apt_get(checkout: Path, tmp_path: P
     log = (tmp_path / "log").read_text().splitlines()
     assert log[0] == "apt-get -q -y update"
     assert log[1].startswith("apt-get -q -y install --no-install-recommends gcc libc6-dev ")
-
-
-def test_the_workflow_template_has_a_native_job_of_each_architecture_and_runs_what_ci_runs() -> None:
-    text = (prepare.ROOT / "ci" / "templates" / "github.yml").read_text()
-    assert "{name: x86_64, runner: ubuntu-24.04}" in text
-    assert "{name: arm64, runner: ubuntu-24.04-arm}" in text
-    assert "pull_request_target" not in text
-    runs = [line.split("run: ")[1] for line in text.splitlines() if line.strip().startswith("- run: ")]
-    assert runs == [".ci/run", "ci/nightly"]
-    assert all(os.access(prepare.ROOT / run, os.X_OK) for run in runs)
-    published = [line.split("run: ")[1] for line in text.splitlines() if line.strip().startswith("run: ")]
-    assert published == [
-        'python3 ci/publish.py results/selftest.json >>"$GITHUB_STEP_SUMMARY"',
-        'python3 ci/publish.py results/selftest.json results/selftest-large.json >>"$GITHUB_STEP_SUMMARY"',
-    ]
-    assert text.count("path: results") == 2

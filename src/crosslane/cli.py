@@ -36,6 +36,7 @@ from crosslane.planted.cli import selftest_command
 from crosslane.records import SECTORS
 from crosslane.registry import cells, load_registry
 from crosslane.shards import parse_shard
+from crosslane.scaffold import new_command
 from crosslane.sysroots.cli import providers_command
 from crosslane.triage.cli import bisect_command, triage_command
 
@@ -312,6 +313,7 @@ cli.add_command(findings_command)
 cli.add_command(gate_command)
 cli.add_command(report_command)
 cli.add_command(fuzz_command)
+cli.add_command(new_command)
 cli.add_command(providers_command)
 cli.add_command(selftest_command)
 bench_command.add_command(harness, "harness")
