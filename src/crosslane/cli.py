@@ -38,6 +38,7 @@ from crosslane.registry import cells, load_registry
 from crosslane.shards import parse_shard
 from crosslane.scaffold import new_command
 from crosslane.sysroots.cli import providers_command
+from crosslane.targets.cli import targets_command
 from crosslane.triage.cli import bisect_command, triage_command
 
 __all__ = ["main"]
@@ -316,6 +317,7 @@ cli.add_command(fuzz_command)
 cli.add_command(new_command)
 cli.add_command(providers_command)
 cli.add_command(selftest_command)
+cli.add_command(targets_command)
 bench_command.add_command(harness, "harness")
 bench_command.add_command(bench_fuzz_command, "fuzz")
 
