@@ -136,7 +136,7 @@ class CellResult:
     shrunk. ``library`` is what a provider's cell was about, ``optional`` whether not every build of it has the
     algorithm. CPU times are in seconds. A cell is ``unusable`` where the library that it is about cannot be run at all,
     with the reason, and ``not_effective`` where the switch of its backend changes nothing for the algorithm; ``switch``
-    is what it was seen to do.
+    is what it was seen to do. ``prints``: it wrote to its standard output.
     """
 
     cell: str
@@ -169,6 +169,7 @@ class CellResult:
     library: Library | None = None
     switch: str = ""
     optional: bool = False
+    prints: bool = False
 
     @property
     def red(self) -> bool:

@@ -175,4 +175,4 @@ def run_disk(
     print_report(result, console, impls=impls)
     if json_file is not None:
         write_json(result, json_file)
-    return status_of(job, result, findings, kept, console)
+    return status_of(job, result, findings, kept, console, complete=False)
