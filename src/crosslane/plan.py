@@ -57,7 +57,7 @@ class Counts:
     emulated: int = 24_576
     other: int = 640
     provider: int = 16_384
-    provider_emulated: int = 6_144
+    provider_emulated: int = 2_048
     backend: int = 8_192
 
     @classmethod

@@ -84,13 +84,16 @@ class _Suite:
 
     def _unused(self, result: AlgorithmResult, kept: KeptRun) -> dict[str, str]:
         """The sentence for each cell of an implementation that has an unused deviation for this algorithm."""
+        from crosslane.findings.keep import ran_of  # noqa: PLC0415 - pytest loads this module in every project
         from crosslane.findings.run import unused_text  # noqa: PLC0415
-        from crosslane.names import parse_cell  # noqa: PLC0415
 
         idle = self.findings.unused([result], kept) if self.complete else []
-        texts = {item.key.implementation: unused_text(self.findings.file, item) for item in idle}
-        drivers = {cell.cell: parse_cell(cell.cell).driver for cell in result.cells}
-        return {name: texts[driver] for name, driver in drivers.items() if driver in texts}
+        return {
+            cell.cell: unused_text(self.findings.file, item, algorithm)
+            for item, algorithm in idle
+            for cell in result.cells
+            if item.is_about(ran_of(cell))
+        }
 
 
 @dataclass(frozen=True)
@@ -122,8 +125,8 @@ class CellView:
             return result, Judged(False, ran.unused[self.cell])
         records = accepted_by(result, ran.kept) if judgement.passed is False else ()
         if records and self._of(excused(result, ran.kept, self.suite.checks)).passed is not False:
-            reasons = {item.key.id: item.reason for item in self.suite.findings.deviations}
-            accepted = "; ".join(f"accepted finding {record.id}: {reasons[record.id]}" for record in records)
+            why = self.suite.findings.reason_for
+            accepted = "; ".join(f"accepted finding {record.id}: {why(record, result)}" for record in records)
             return result, Judged(False, judgement.reason, accepted)
         return result, Judged(judgement.passed, f"{self.cell}: not {judgement.sentence!r}: {judgement.reason}")
 

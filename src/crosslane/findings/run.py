@@ -17,11 +17,10 @@ from crosslane.checks import Check, judge_all
 from crosslane.errors import BadInput
 from crosslane.findings.deviations import Deviation, check_dates, default_file, load_deviations, unused
 from crosslane.findings.gather import Raw
-from crosslane.findings.keep import Keeper, KeptRun, kept_lines, version_of
+from crosslane.findings.keep import Keeper, KeptRun, kept_lines, ran_of
 from crosslane.findings.record import Record
 from crosslane.findings.store import Store
 from crosslane.model import Registry
-from crosslane.names import parse_cell
 from crosslane.plan import RunPlan
 from crosslane.records import AlgorithmResult, CellResult, FaultSeen
 from crosslane.results import exit_status
@@ -81,31 +80,32 @@ class Findings:
             return keeper.keep(plans, wanted)
 
     def _is_about(self, result: CellResult) -> bool:
-        cell, version = parse_cell(result.cell), version_of(result)
-        driver = cell.driver + (f":{cell.backend}" if cell.backend else "")
-        keys = [item.key for item in self.deviations if item.is_in_force(version)]
-        return bool(result.findings) and (driver, str(cell.algorithm)) in [
-            (key.implementation, key.algorithm) for key in keys
-        ]
+        return bool(result.findings) and any(item.is_about(ran_of(result)) for item in self.deviations)
 
-    def unused(self, results: Sequence[AlgorithmResult], kept: KeptRun) -> list[Deviation]:
-        """Deviations that a complete run of their cells had no use for."""
-        cells = [cell for result in results for cell in result.cells if cell.state == "ran"]
-        ran = [(parse_cell(cell.cell).driver, str(parse_cell(cell.cell).algorithm), version_of(cell)) for cell in cells]
-        return unused(self.deviations, ran, [record.id for record in kept.records])
+    def reason_for(self, record: Record, cell: CellResult) -> str:
+        """Why an accepted finding of a cell is one."""
+        found = [item.reason for item in self.deviations if item.accepts(record.key, ran_of(cell))]
+        return found[0] if found else ""
+
+    def unused(self, results: Sequence[AlgorithmResult], kept: KeptRun) -> list[tuple[Deviation, str]]:
+        """Deviations that a complete run of their cells had no use for, each with the algorithm."""
+        cells = {cell.cell: ran_of(cell) for result in results for cell in result.cells if cell.state == "ran"}
+        seen = [(record.key, cells[name]) for name, record in kept.sightings if name in cells]
+        return unused(self.deviations, cells.values(), seen)
 
     def check_unused(self, results: Sequence[AlgorithmResult], kept: KeptRun) -> None:
         """Raise BadInput for a deviation that a complete run of its cells had no use for."""
-        for idle in self.unused(results, kept):
-            raise BadInput(unused_text(self.file, idle))
+        for idle, algorithm in self.unused(results, kept):
+            raise BadInput(unused_text(self.file, idle, algorithm))
 
 
-def unused_text(file: Path, idle: Deviation) -> str:
+def unused_text(file: Path, idle: Deviation, algorithm: str) -> str:
     """What is said of a deviation that a complete run had no use for."""
     key = idle.key
+    mend = f"remove it, or let it fit {algorithm} no more" if idle.by_pattern else "remove it"
     return (
-        f"{file.name}: the deviation {key.id} ({key.implementation}, {key.algorithm}, {key.symptom}, "
-        f"{key.fault_class}) is unused: this run did not see its finding; remove it"
+        f"{file.name}: the deviation {idle.name} ({key.implementation}, {algorithm}, {key.symptom}, "
+        f"{key.fault_class}) is unused: this run did not see its finding; {mend}"
     )
 
 
