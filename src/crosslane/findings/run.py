@@ -15,7 +15,7 @@ from pathlib import Path
 
 from crosslane.checks import Check, judge_all
 from crosslane.errors import BadInput
-from crosslane.findings.deviations import Deviation, check_dates, default_file, load_deviations, unused
+from crosslane.findings.deviations import Deviation, Ran, check_dates, default_file, load_deviations, unused
 from crosslane.findings.gather import Raw
 from crosslane.findings.keep import Keeper, KeptRun, kept_lines, ran_of
 from crosslane.findings.record import Record
@@ -113,15 +113,19 @@ def with_faults(
     results: Sequence[AlgorithmResult], kept: KeptRun, deviations: Sequence[Deviation] = ()
 ) -> list[AlgorithmResult]:
     """The same results, each cell with the findings that it showed, by which checks know their own."""
-    seen: dict[str, list[FaultSeen]] = {}
-    reasons = {item.key.id: item.reason for item in deviations}
+    seen: dict[str, list[Record]] = {}
     for cell, record in kept.sightings:
-        key, reason = record.key, reasons[record.id] if record.state == "accepted" and record.id in reasons else ""
-        seen.setdefault(cell, []).append(FaultSeen(record.id, key.symptom, key.fault_class, record.text, reason))
+        seen.setdefault(cell, []).append(record)
     untold = dict(kept.failed)
 
+    def fault(record: Record, ran: Ran) -> FaultSeen:
+        key = record.key
+        reasons = [item.reason for item in deviations if record.state == "accepted" and item.accepts(key, ran)]
+        return FaultSeen(record.id, key.symptom, key.fault_class, record.text, reasons[0] if reasons else "")
+
     def told(cell: CellResult) -> CellResult:
-        return replace(cell, faults=tuple(seen.get(cell.cell, ())), untold=untold.get(cell.cell, ""))
+        faults = tuple(fault(record, ran_of(cell)) for record in seen.get(cell.cell, ()))
+        return replace(cell, faults=faults, untold=untold.get(cell.cell, ""))
 
     return [replace(result, cells=tuple(told(cell) for cell in result.cells)) for result in results]
 
