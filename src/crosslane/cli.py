@@ -18,6 +18,7 @@ from rich.console import Console
 
 from crosslane.alarms import alarms_command
 from crosslane.bench import bench_command
+from crosslane.corpora_tools.cli import add_corpora_tools
 from crosslane.data import data_root
 from crosslane.errors import BadInput, CrosslaneError, HarnessFault
 from crosslane.fetched import held_sysroots
@@ -302,6 +303,7 @@ cli.add_command(findings_command)
 cli.add_command(providers_command)
 cli.add_command(selftest_command)
 bench_command.add_command(harness, "harness")
+add_corpora_tools(corpora_command)
 
 
 @cli.command()

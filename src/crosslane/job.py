@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from crosslane import campaign
 from crosslane.checks import load_checks
+from crosslane.corpora_tools.regressions import load_regressions, with_regressions
 from crosslane.errors import HarnessFault
 from crosslane.findings.gather import Raw
 from crosslane.findings.keep import KeptRun
@@ -64,6 +65,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
     checks = load_checks(job.registry.root)
     findings = Findings.at(job.findings, job.registry.root, impls) if job.findings is not None else None
     selected_cells(job.registry, job.selection)  # a mistyped name is said before the vectors are read
+    regressions = load_regressions(job.registry)
     vectors, notes = all_vectors(job.registry, imported=job.imported)
     plans = make_plans(
         job.registry,
@@ -77,6 +79,7 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
     )
     for problem in dict.fromkeys(cell.problem for plan in plans.algorithms for cell in plan.cells if cell.problem):
         console.print(f"unusable: {problem}", markup=False, highlight=False, soft_wrap=True)
+    plans = with_regressions(plans, regressions)
     spots = _spots(job, plans, console) if job.prove else []  # built, and their cases seen, before minutes are spent
     campaign.keep_manifests(plans.algorithms)
     return_freed_memory()  # sources and vectors as they were read

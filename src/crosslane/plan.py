@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosslane.corpora import VectorFile
+from crosslane.directed import NamedBatch
 from crosslane.errors import BadInput, HarnessFault, MissingTool
 from crosslane.execute import Station
 from crosslane.instances import instance_of, instances
@@ -131,6 +132,7 @@ class AlgorithmPlan:
     ``name`` is the algorithm, and the provider where the manifest keeps to a provider's domain; such a plan is
     ``bounded``: vectors beyond the manifest are not run. ``quorum`` are the libraries that can be asked about a
     departure, ``without`` those that were left out. ``large_len`` are the bytes of its large message, 0 for none.
+    ``regressions`` are stored cases that run before all else.
     """
 
     name: str
@@ -146,6 +148,7 @@ class AlgorithmPlan:
     bounded: bool = False
     quorum: tuple[Member, ...] = ()
     large_len: int = LARGE_LEN
+    regressions: NamedBatch | None = None
 
     @property
     def total(self) -> int:

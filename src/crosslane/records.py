@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 __all__ = [
+    "REGRESSION",
     "SECTORS",
     "AlgorithmResult",
     "CellResult",
@@ -22,6 +23,8 @@ __all__ = [
 
 SECTORS = "disk:"
 """What the ids of sectors begin with."""
+REGRESSION = "regression:"
+"""What the ids of stored cases begin with that are replayed first; the first digits of the case's digest follow."""
 
 State = Literal["ran", "declined", "void", "not_run", "unusable", "not_effective"]
 
@@ -47,9 +50,14 @@ class Finding:
         return self.case_id.startswith(SECTORS)
 
     @property
+    def of_regression(self) -> bool:
+        """Whether a stored case departed that once showed a fault."""
+        return self.case_id.startswith(REGRESSION)
+
+    @property
     def of_vector(self) -> bool:
         """Whether a published vector departed."""
-        return ":" in self.case_id and not self.of_sectors
+        return ":" in self.case_id and not self.of_sectors and not self.of_regression
 
 
 @dataclass(frozen=True)
@@ -127,8 +135,9 @@ class LibraryRow:
 class CellResult:
     """Everything a run learned of one cell.
 
-    ``comparisons`` counts messages, vectors included, ``num_sampled`` messages held against the Python reference,
-    ``num_threaded`` those run in two threads at once, ``num_large`` long ones compared by digests, ``num_bulk`` those
+    ``comparisons`` counts messages, vectors and ``num_regressions`` of stored cases included, ``num_sampled`` messages
+    held against the Python reference, ``num_threaded`` those run in two threads at once, ``num_large`` long ones
+    compared by digests, ``num_bulk`` those
     held against one block at a time; ``wipes`` is whether it claims to leave no secret behind; ``paths`` maps a code
     path to the length classes in which it was taken; ``declared_paths`` are those of the cell's mode. ``covered``
     counts the messages of its first batch by what they exercise (``coverage.coverage``). ``full`` is whether it gets
@@ -159,6 +168,7 @@ class CellResult:
     num_threaded: int = 0
     num_large: int = 0
     num_bulk: int = 0
+    num_regressions: int = 0
     wipes: bool = False
     judged_by: Mapping[str, int] = field(default_factory=dict)
     judgements: tuple[Judgement, ...] = ()
