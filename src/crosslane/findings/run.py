@@ -138,9 +138,14 @@ def accepted_by(cell: CellResult, kept: KeptRun) -> tuple[Record, ...]:
 
 
 def excused(cell: CellResult, kept: KeptRun, checks: Sequence[Check]) -> CellResult:
-    """The cell as the exit status takes it: judged as if nothing had departed where all its findings are accepted."""
+    """The cell as the exit status takes it: judged as if nothing had departed where all its findings are accepted.
+
+    Where these ended too many processes, the comparisons behind them are not missed either.
+    """
     if accepted_by(cell, kept):
-        cell = replace(cell, findings=(), faults=(), num_departed=0, skipped=0)
+        made = cell.comparisons - cell.num_vectors
+        wanted = min(cell.wanted, made) if cell.skipped else cell.wanted
+        cell = replace(cell, findings=(), faults=(), num_departed=0, skipped=0, wanted=wanted)
     return replace(cell, judgements=judge_all(checks, cell))
 
 
