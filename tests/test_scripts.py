@@ -82,7 +82,7 @@ def test_each_host_gets_the_compiler_of_the_other(architecture: str, compiler: s
     judges = [package for _, _, package in prepare.LIBRARIES]
     wanted = ["gcc", "libc6-dev", compiler, libc, "g++", compiler.replace("gcc", "g++"), "clang", *portable]
     disk = [package for _, package, _ in prepare.DISK_TOOLS]
-    rest = ["gnupg", "gdb-multiarch", "llvm-19", *disk, "linux-source", "python3-venv"]
+    rest = ["gnupg", "chromium", "gdb-multiarch", "llvm-19", *disk, "linux-source", "python3-venv"]
     assert packages == [*wanted, "qemu-user", *judges, *rest]
 
 
