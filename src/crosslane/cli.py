@@ -24,8 +24,8 @@ from crosslane.errors import BadInput, CrosslaneError, HarnessFault
 from crosslane.fetched import held_sysroots
 from crosslane.findings.cli import findings_command, findings_option
 from crosslane.formats import places_of
-from crosslane.gate import gate_command, report_command
 from crosslane.fuzzing import bench_fuzz_command, fuzz_command
+from crosslane.gate import gate_command, report_command
 from crosslane.importers.cli import corpora_command
 from crosslane.instances import read_providers, with_builds
 from crosslane.lanes import lanes_for_host
@@ -35,8 +35,8 @@ from crosslane.plan import BEYOND_4_GIB, DEFAULT_SEED, LARGE_LEN, Counts, Select
 from crosslane.planted.cli import selftest_command
 from crosslane.records import SECTORS
 from crosslane.registry import cells, load_registry
-from crosslane.shards import parse_shard
 from crosslane.scaffold import new_command
+from crosslane.shards import parse_shard
 from crosslane.sysroots.cli import providers_command
 from crosslane.targets.cli import targets_command
 from crosslane.triage.cli import bisect_command, triage_command

@@ -114,9 +114,11 @@ def with_faults(
 ) -> list[AlgorithmResult]:
     """The same results, each cell with the findings that it showed, by which checks know their own."""
     seen: dict[str, list[FaultSeen]] = {}
-    reasons = {item.key.id: item.reason for item in deviations}
+    ran = {cell.cell: ran_of(cell) for result in results for cell in result.cells}
     for cell, record in kept.sightings:
-        key, reason = record.key, reasons[record.id] if record.state == "accepted" and record.id in reasons else ""
+        fitting = [item.reason for item in deviations if cell in ran and item.accepts(record.key, ran[cell])]
+        reason = fitting[0] if fitting and record.state == "accepted" else ""
+        key = record.key
         seen.setdefault(cell, []).append(FaultSeen(record.id, key.symptom, key.fault_class, record.text, reason))
     untold = dict(kept.failed)
 
