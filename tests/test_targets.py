@@ -16,6 +16,10 @@ from target_plants import plant_targets
 from crosslane.data import data_root
 from crosslane.findings.store import Store
 from crosslane.isa import host_arch
+from crosslane.names import match_cell, parse_cell
+from crosslane.plan import native_lane
+from crosslane.registry import load_registry
+from crosslane.targets.rows import choose
 
 pytestmark = [
     pytest.mark.xdist_group("targets"),
@@ -134,6 +138,22 @@ def test_a_fault_in_process_says_how_to_go_on(plants: Path, tmp_path: Path) -> N
     done = target("streaming", *flags, "-fork=1", "-ignore_crashes=1", "-max_total_time=12", "corpus", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert re.search(r"crash: 0/0/[1-9]", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("family", "pattern"),
+    [
+        ("oneshot", "ctr(aes)/aes-aesni"),
+        ("streaming", "twofish-avx2-x86_64"),
+        ("oneshot", "ctr(sm4)/sm4-ce@aarch64_qemu_max"),
+    ],
+)
+def test_patterns_mean_cells_of_one_lane(family: str, pattern: str) -> None:
+    registry = load_registry(data_root())
+    choice = choose(registry, family, (pattern,), native_lane(registry))
+    assert choice.lane.name == (EMULATED if pattern.endswith(EMULATED) else NATIVE)
+    assert all(match_cell(parse_cell(cell), pattern) for cell in choice.cells)
+    assert len(choice.cells) == 1 or family == "streaming"
 
 
 def test_a_guest_guides_and_ends_with_its_target(tmp_path: Path) -> None:
