@@ -42,7 +42,7 @@ _SUITES = ("bookworm", "trixie")
 
 @dataclass(frozen=True)
 class Planned:
-    """One step: its name, and what runs: a program of the virtual environment, ``crosslane`` unless another is named."""
+    """One step: its name, and what runs: a program of the virtual environment, most often ``crosslane``."""
 
     name: str
     arguments: tuple[str, ...]
