@@ -42,7 +42,7 @@ _SUITES = ("bookworm", "trixie")
 
 @dataclass(frozen=True)
 class Planned:
-    """One step: its name, and what runs: a program of the virtual environment, most often ``crosslane``."""
+    """One step: its name, and what runs: a program of the virtual environment, ``crosslane`` unless it is another."""
 
     name: str
     arguments: tuple[str, ...]

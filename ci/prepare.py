@@ -74,6 +74,8 @@ LLVM = range(19, 41)
 EMULATORS = tuple(f"qemu-{name}" for name in ("x86_64", "aarch64", "s390x", "ppc64", "i386", "arm", "riscv64"))
 DEBUGGERS = ("gdb", "gdb-multiarch")
 """The first is of a package that the second's asks for."""
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+"""Commands of Chromium, of which the tests of the HTML report take the first that there is."""
 KNOWN_SYSTEMS = ("debian 12", "debian 13", "ubuntu 24.04")
 
 
@@ -155,6 +157,7 @@ def needs(architecture: str, system: str = "") -> tuple[Need, ...]:
             for name, (header, package) in _libraries(system).items()
         ),
         Need("gnupg", "signs what the tests fetch", lambda: _has_command("gpg")),
+        *_browser_needs(system),
         Need("gdb-multiarch", "stops at a subject's call", lambda: all(map(_has_command, DEBUGGERS))),
         Need(f"llvm-{LLVM[0]}", "simulates the cores of bench --model", _has_llvm),
         *(Need(package, purpose, partial(_has_system_command, name)) for name, package, purpose in DISK_TOOLS),
@@ -167,6 +170,13 @@ def _libraries(system: str) -> dict[str, tuple[str, str]]:
     """Header and package of each library on a system."""
     usual = {name: (header, package) for name, header, package in LIBRARIES}
     return usual | NEWER_LIBRARIES.get(system, {})
+
+
+def _browser_needs(system: str) -> tuple[Need, ...]:
+    """Chromium; Ubuntu has it as a snap alone, which cannot be installed everywhere: there the tests ask for it."""
+    if system.startswith("ubuntu"):
+        return ()
+    return (Need("chromium", "looks at the HTML report in tests", lambda: any(map(_has_command, BROWSERS))),)
 
 
 def _portable_needs(arch: str, compiler: str, gcc: str, libc: str) -> tuple[Need, Need]:

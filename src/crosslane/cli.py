@@ -19,6 +19,7 @@ from rich.console import Console
 
 from crosslane.alarms import alarms_command
 from crosslane.bench import bench_command
+from crosslane.corpora_tools.cli import add_corpora_tools
 from crosslane.data import data_root
 from crosslane.errors import BadInput, CrosslaneError, HarnessFault
 from crosslane.fetched import held_sysroots
@@ -26,6 +27,7 @@ from crosslane.findings.cli import findings_command, findings_option
 from crosslane.formats import places_of
 from crosslane.fuzzing import bench_fuzz_command, fuzz_command
 from crosslane.gate import gate_command, report_command
+from crosslane.html.cli import page_options
 from crosslane.importers.cli import corpora_command
 from crosslane.instances import read_providers, with_builds
 from crosslane.lanes import lanes_for_host
@@ -235,6 +237,7 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
 )
 @_impls_option
 @_sandbox_option
+@page_options
 def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes them by name
     patterns: tuple[str, ...],
     lanes: tuple[str, ...],
@@ -320,6 +323,7 @@ cli.add_command(selftest_command)
 cli.add_command(targets_command)
 bench_command.add_command(harness, "harness")
 bench_command.add_command(bench_fuzz_command, "fuzz")
+add_corpora_tools(corpora_command)
 
 
 @cli.command()
