@@ -149,7 +149,7 @@ jobs:
           merge-multiple: true
       - run: python3 -m venv .venv && .venv/bin/pip install --quiet .
       - run: mkdir results
-      - run: .venv/bin/crosslane report merge shards/*.json --json results/results.json
+      - run: .venv/bin/crosslane report merge shards/*.json -o results/results.json --summary --html results/report.html
 {_keep("report")}  selftest:
     name: selftest ${{{{ matrix.name }}}}
 {_hosts()}    timeout-minutes: 60
