@@ -33,6 +33,8 @@ SEEDS = 5
 """Seeds a night with which false alarms are looked for."""
 RESULTS = Path("results")
 _LARGE_COUNT = 8
+_CAMPAIGN = "1h"
+"""How long a night's campaign runs."""
 _LIBRARIES = ("libgcrypt", "openssl", "nettle", "botan")
 _SUITES = ("bookworm", "trixie")
 """Releases of Debian whose libraries for arm64 are checked."""
@@ -79,6 +81,13 @@ def plan(night: Night) -> list[Planned]:
         Planned("selftest", ("selftest", "--seed", night.seed, "--json", searched[0])),
         Planned(
             "alarms", ("alarms", "--first", str(night.number * night.seeds), "--seeds", str(night.seeds))
+        ),
+        Planned(
+            "campaign",
+            (
+                "fuzz", "everything", "--for", _CAMPAIGN, "--seed", night.seed,
+                "--state", str(RESULTS / f"campaign-{night.day.isoformat()}.sqlite"),
+            ),
         ),
         Planned("selftest-large", ("selftest", "--large", "--seed", night.seed, "--json", searched[1])),
         Planned(

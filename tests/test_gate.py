@@ -192,7 +192,7 @@ def test_what_is_accepted_excuses_nothing_else() -> None:
     by = judging(deviations=(deviation(),))
     lazy = accepted(faults=(MINE,), paths={}, judgements=(*red().judgements[:1], replace(OTHER, passed=False)))
     assert rules(judged(run(lazy), by)) == [("findings", lazy.cell, "paths")]
-    second = accepted(faults=(MINE, FAULT))
+    second = accepted(faults=(MINE, replace(FAULT, fault_class="carry")))
     assert rules(judged(run(second), by)) == [("findings", second.cell, FAULT.id)]
     untold = accepted(faults=(MINE,), untold="no case")
     assert rules(judged(run(untold), by)) == [("findings", untold.cell, "untold")]

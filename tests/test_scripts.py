@@ -249,8 +249,8 @@ def test_an_old_score_is_not_published_again(checkout: Path) -> None:
 # ---- the night ----
 
 DAY = date(2026, 12, 1)
-STEPS = ("compilers", "lanes", "selftest", "alarms", "selftest-large", "large", "fetch-bookworm", "fetch-trixie",
-         "sysroots")  # fmt: skip
+STEPS = ("compilers", "lanes", "selftest", "alarms", "campaign", "selftest-large", "large", "fetch-bookworm",
+         "fetch-trixie", "sysroots")  # fmt: skip
 
 
 @pytest.mark.parametrize("host", ["x86_64", "aarch64"])
@@ -330,7 +330,10 @@ def test_a_night_goes_on_behind_a_step_that_failed_and_ends_with_the_first_statu
         (("--day", "tomorrow"), "'tomorrow' is no day: give one as YYYY-MM-DD"),
         (("--day", "2025-12-31"), "lies before the first night, 2026-01-01: give a later day"),
         (("--seeds", "0"), "'0' is no number of seeds: give 1 or more"),
-        (("lane",), "no step is called 'lane'; there are compilers, lanes, selftest, alarms, selftest-large, large"),
+        (
+            ("lane",),
+            "no step is called 'lane'; there are compilers, lanes, selftest, alarms, campaign, selftest-large, large",
+        ),
     ],
 )
 def test_a_night_that_cannot_be_is_refused(checkout: Path, arguments: tuple[str, ...], words: str) -> None:
@@ -434,19 +437,3 @@ def test_missing_tools_are_installed_through_apt_get(checkout: Path, tmp_path: P
     log = (tmp_path / "log").read_text().splitlines()
     assert log[0] == "apt-get -q -y update"
     assert log[1].startswith("apt-get -q -y install --no-install-recommends gcc libc6-dev ")
-
-
-def test_the_workflow_template_has_a_native_job_of_each_architecture_and_runs_what_ci_runs() -> None:
-    text = (prepare.ROOT / "ci" / "templates" / "github.yml").read_text()
-    assert "{name: x86_64, runner: ubuntu-24.04}" in text
-    assert "{name: arm64, runner: ubuntu-24.04-arm}" in text
-    assert "pull_request_target" not in text
-    runs = [line.split("run: ")[1] for line in text.splitlines() if line.strip().startswith("- run: ")]
-    assert runs == [".ci/run", "ci/nightly"]
-    assert all(os.access(prepare.ROOT / run, os.X_OK) for run in runs)
-    published = [line.split("run: ")[1] for line in text.splitlines() if line.strip().startswith("run: ")]
-    assert published == [
-        'python3 ci/publish.py results/selftest.json >>"$GITHUB_STEP_SUMMARY"',
-        'python3 ci/publish.py results/selftest.json results/selftest-large.json >>"$GITHUB_STEP_SUMMARY"',
-    ]
-    assert text.count("path: results") == 2

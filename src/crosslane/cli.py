@@ -24,6 +24,7 @@ from crosslane.errors import BadInput, CrosslaneError, HarnessFault
 from crosslane.fetched import held_sysroots
 from crosslane.findings.cli import findings_command, findings_option
 from crosslane.formats import places_of
+from crosslane.fuzzing import bench_fuzz_command, fuzz_command
 from crosslane.gate import gate_command, report_command
 from crosslane.html.cli import page_options
 from crosslane.importers.cli import corpora_command
@@ -35,8 +36,10 @@ from crosslane.plan import BEYOND_4_GIB, DEFAULT_SEED, LARGE_LEN, Counts, Select
 from crosslane.planted.cli import selftest_command
 from crosslane.records import SECTORS
 from crosslane.registry import cells, load_registry
+from crosslane.scaffold import new_command
 from crosslane.shards import parse_shard
 from crosslane.sysroots.cli import providers_command
+from crosslane.targets.cli import targets_command
 from crosslane.triage.cli import bisect_command, triage_command
 
 __all__ = ["main"]
@@ -312,9 +315,13 @@ cli.add_command(corpora_command)
 cli.add_command(findings_command)
 cli.add_command(gate_command)
 cli.add_command(report_command)
+cli.add_command(fuzz_command)
+cli.add_command(new_command)
 cli.add_command(providers_command)
 cli.add_command(selftest_command)
+cli.add_command(targets_command)
 bench_command.add_command(harness, "harness")
+bench_command.add_command(bench_fuzz_command, "fuzz")
 
 
 @cli.command()

@@ -48,7 +48,7 @@ def conduct(plan: AlgorithmPlan, notify: Notify = lambda _: None) -> AlgorithmRe
 class _Run:
     """One plan of several that differ in their seeds: its desks by the number of their cell, and what is left to ask.
 
-    ``first`` is batch 0, kept where several groups of cells begin with it; ``seen`` is what was counted in batches.
+    ``first`` is the first batch, kept where several groups of cells begin with it; ``seen`` is what was counted.
     """
 
     plan: AlgorithmPlan
@@ -68,7 +68,8 @@ class _Run:
     def num_cases(self, number: int) -> int:
         """Cases of a batch that are needed for the cell with the most comparisons."""
         manifest = self.plan.manifest
-        left = max(cell.comparisons for cell in self.plan.cells) - number * manifest.messages_per_batch
+        before = (number - self.plan.first_batch) * manifest.messages_per_batch
+        left = max(cell.comparisons for cell in self.plan.cells) - before
         return -(-left // manifest.messages_per_session)
 
     def fail(self, opened: Sequence[Desk], fault: HarnessFault) -> None:
@@ -90,10 +91,10 @@ class _Bench:
 
     def batch(self, run: _Run, number: int) -> Batch:
         """A batch of a run, ready to be executed, as far as any cell of it runs."""
-        if number == 0 and run.first is not None:
+        if number == run.plan.first_batch and run.first is not None:
             return run.first
         count = run.num_cases(number)
-        if run.trial is not None:
+        if run.trial is not None or run.plan.cases_only:
             return self._finished(run, number, count)
         batch = self._finished(run, number, max(count, _TRIAL_AMONG))
         run.trial = trial_batch(batch, number)
@@ -153,10 +154,11 @@ def _in_order(run: _Run) -> list[Desk]:
 def _groups(plans: Sequence[AlgorithmPlan]) -> list[list[int]]:
     """The cells, by their numbers, whose processes live at the same time; those with the full grids are the last.
 
-    Several seeds have one group: none is worth opening every process again for each.
+    Several seeds have one group: none is worth opening every process again for each. So has a round of a campaign,
+    whose cells are few.
     """
     cells = plans[0].cells
-    if len(plans) > 1:
+    if len(plans) > 1 or plans[0].cases_only:
         return [list(range(len(cells)))]
     few, full = ([index for index, cell in enumerate(cells) if cell.full is where] for where in (False, True))
     groups = [few[begin : begin + _GROUP] for begin in range(0, len(few), _GROUP)]
@@ -176,7 +178,8 @@ def _run_group(
         desk.note_paths()
     for run in runs:
         _run_seed(run, run.take_desks(group, opened), bench, sampling=len(run.desks) == len(opened))
-    _run_trials(group, runs, bench)
+    if not plan.cases_only:
+        _run_trials(group, runs, bench)
     for desk in desks:
         desk.executor.hang_up()
     for desk in desks:
@@ -233,10 +236,10 @@ def _run_batches(run: _Run, desks: list[Desk], bench: _Bench, *, sampling: bool)
     plan, oracle = run.plan, bench.oracle
     per_case = plan.manifest.messages_per_session
     most = max((desk.plan.comparisons for desk in desks if desk.alive), default=0)
-    done, number = 0, 0
+    done, number = 0, plan.first_batch
     while done < most:
         batch = bench.batch(run, number)
-        run.first = batch if number == 0 and not sampling else None
+        run.first = batch if number == plan.first_batch and not sampling else None
         wire.encode_batch_into(batch, bench.memory.view)
         started = []
         count = min(len(batch), -(-(most - done) // per_case))
@@ -250,7 +253,7 @@ def _run_batches(run: _Run, desks: list[Desk], bench: _Bench, *, sampling: bool)
                 except HarnessFault as fault:
                     desk.fail(fault)
         reference = oracle.finish()
-        if number < _COVERAGE_BATCHES:
+        if number < _COVERAGE_BATCHES and not plan.cases_only:
             _note_coverage(run, number, batch, started)
         if sampling and not plan.bounded:
             run.samples += take_samples(number, _prefix(batch, count), reference)

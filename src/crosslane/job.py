@@ -20,7 +20,7 @@ from crosslane.findings.gather import Raw
 from crosslane.findings.keep import KeptRun
 from crosslane.findings.run import Findings, status_with, with_acceptance, with_faults
 from crosslane.isa import host_arch
-from crosslane.libraries import library_rows
+from crosslane.libraries import library_rows, printing_lines
 from crosslane.memory import return_freed_memory
 from crosslane.model import Registry
 from crosslane.outputs import Outputs
@@ -84,7 +84,7 @@ def run_job(job: Job, console: Console, outputs: Outputs, impls: tuple[str, ...]
     if ended.interrupted:
         console.print(ended.interrupted, markup=False)
         return 130
-    status = status_of(job, result, findings, ended.kept, console)
+    status = status_of(job, result, findings, ended.kept, console, complete=job.counts == Counts())
     return status if all(proof.holds for proof in result.proofs) else HarnessFault.exit_status
 
 
@@ -190,13 +190,24 @@ def keep_findings(
     return findings.keep(job.registry, plans, results, revision=revision, say=say, num_workers=workers, raws=raws)
 
 
-def status_of(job: Job, result: RunResult, findings: Findings | None, kept: KeptRun | None, console: Console) -> int:
-    """Say what was kept, and return the exit status, in which accepted findings do not count."""
+def status_of(
+    job: Job,
+    result: RunResult,
+    findings: Findings | None,
+    kept: KeptRun | None,
+    console: Console,
+    *,
+    complete: bool,
+) -> int:
+    """Say what was kept, and return the exit status, in which accepted findings do not count.
+
+    ``complete``: the cells ran all cases that show what is accepted.
+    """
     if findings is None or kept is None:
         return exit_status(list(result.cells()))
     for line in findings.lines(kept):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if job.counts == Counts():
+    if complete:
         findings.check_unused(result.algorithms, kept)
     return status_with(list(result.cells()), kept, load_checks(job.registry.root))
 
@@ -212,7 +223,7 @@ def assemble(
         host=host_arch(),
         tools={lane.name: versions(lane) for lane in plans.lanes},
         sandbox_missing=plans.sandbox_missing,
-        notes=notes,
+        notes=(*notes, *printing_lines(algorithms)),
         algorithms=tuple(algorithms),
         took_s=took_s,
         cpu_s=sum(algorithm.cpu_s for algorithm in algorithms),

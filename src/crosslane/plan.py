@@ -57,7 +57,7 @@ class Counts:
     emulated: int = 24_576
     other: int = 640
     provider: int = 16_384
-    provider_emulated: int = 6_144
+    provider_emulated: int = 2_048
     backend: int = 8_192
 
     @classmethod
@@ -131,6 +131,8 @@ class AlgorithmPlan:
     ``name`` is the algorithm, and the provider where the manifest keeps to a provider's domain; such a plan is
     ``bounded``: vectors beyond the manifest are not run. ``quorum`` are the libraries that can be asked about a
     departure, ``without`` those that were left out. ``large_len`` are the bytes of its large message, 0 for none.
+    ``first_batch`` is the batch that it begins with; ``cases_only``: its batches are run and nothing beside them, as a
+    campaign does round after round.
     """
 
     name: str
@@ -146,6 +148,8 @@ class AlgorithmPlan:
     bounded: bool = False
     quorum: tuple[Member, ...] = ()
     large_len: int = LARGE_LEN
+    first_batch: int = 0
+    cases_only: bool = False
 
     @property
     def total(self) -> int:

@@ -151,6 +151,7 @@ class CellResult:
     with the reason, and ``not_effective`` where the switch of its backend changes nothing for the algorithm; ``switch``
     is what it was seen to do. ``accepted``: deviations accept all that departed, and nothing else is red; the exit
     status does not count it. ``untold`` says why some of what departed could not be told apart; it is in no fault then.
+    ``prints``: it wrote to its standard output.
     """
 
     cell: str
@@ -185,6 +186,7 @@ class CellResult:
     optional: bool = False
     accepted: bool = False
     untold: str = ""
+    prints: bool = False
 
     @property
     def red(self) -> bool:

@@ -177,4 +177,4 @@ def run_disk(
     result = assemble(job, plans, tuple(notes), judged, time.monotonic() - begun, memory.peak)
     print_report(result, console, impls=impls)
     outputs.write(result, say=plainly(console))
-    return status_of(job, result, findings, kept, console)
+    return status_of(job, result, findings, kept, console, complete=False)

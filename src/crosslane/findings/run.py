@@ -17,11 +17,10 @@ from crosslane.checks import Check, judge_all
 from crosslane.errors import BadInput
 from crosslane.findings.deviations import Deviation, check_dates, default_file, load_deviations, unused
 from crosslane.findings.gather import Raw
-from crosslane.findings.keep import Keeper, KeptRun, kept_lines, version_of
+from crosslane.findings.keep import Keeper, KeptRun, kept_lines, ran_of
 from crosslane.findings.record import Record
 from crosslane.findings.store import Store
 from crosslane.model import Registry
-from crosslane.names import parse_cell
 from crosslane.plan import RunPlan
 from crosslane.records import AlgorithmResult, CellResult, FaultSeen
 from crosslane.results import exit_status
@@ -60,8 +59,12 @@ class Findings:
         """Keep what the run found, shrunk by some workers; nothing is touched where nothing departed."""
         if not any(cell.findings for result in results for cell in result.cells):
             return KeptRun((), ())
-        keeper = Keeper(registry, self.store, revision=revision, impls=self.impls, deviations=self.deviations, say=say)
+        keeper = self.keeper(registry, revision=revision, say=say)
         return keeper.keep(plans, results, num_workers=num_workers, raws=raws)
+
+    def keeper(self, registry: Registry, *, revision: str, say: Callable[[str], None] = lambda _: None) -> Keeper:
+        """Who writes to the store, with the deviations that are in force."""
+        return Keeper(registry, self.store, revision=revision, impls=self.impls, deviations=self.deviations, say=say)
 
     def lines(self, kept: KeptRun) -> list[str]:
         """What is printed below the report."""
@@ -77,31 +80,32 @@ class Findings:
             return keeper.keep(plans, wanted)
 
     def _is_about(self, result: CellResult) -> bool:
-        cell, version = parse_cell(result.cell), version_of(result)
-        driver = cell.driver + (f":{cell.backend}" if cell.backend else "")
-        keys = [item.key for item in self.deviations if item.is_in_force(version)]
-        return bool(result.findings) and (driver, str(cell.algorithm)) in [
-            (key.implementation, key.algorithm) for key in keys
-        ]
+        return bool(result.findings) and any(item.is_about(ran_of(result)) for item in self.deviations)
 
-    def unused(self, results: Sequence[AlgorithmResult], kept: KeptRun) -> list[Deviation]:
-        """Deviations that a complete run of their cells had no use for."""
-        cells = [cell for result in results for cell in result.cells if cell.state == "ran"]
-        ran = [(parse_cell(cell.cell).driver, str(parse_cell(cell.cell).algorithm), version_of(cell)) for cell in cells]
-        return unused(self.deviations, ran, [record.id for record in kept.records])
+    def reason_for(self, record: Record, cell: CellResult) -> str:
+        """Why an accepted finding of a cell is one."""
+        found = [item.reason for item in self.deviations if item.accepts(record.key, ran_of(cell))]
+        return found[0] if found else ""
+
+    def unused(self, results: Sequence[AlgorithmResult], kept: KeptRun) -> list[tuple[Deviation, str]]:
+        """Deviations that a complete run of their cells had no use for, each with the algorithm."""
+        cells = {cell.cell: ran_of(cell) for result in results for cell in result.cells if cell.state == "ran"}
+        seen = [(record.key, cells[name]) for name, record in kept.sightings if name in cells]
+        return unused(self.deviations, cells.values(), seen)
 
     def check_unused(self, results: Sequence[AlgorithmResult], kept: KeptRun) -> None:
         """Raise BadInput for a deviation that a complete run of its cells had no use for."""
-        for idle in self.unused(results, kept):
-            raise BadInput(unused_text(self.file, idle))
+        for idle, algorithm in self.unused(results, kept):
+            raise BadInput(unused_text(self.file, idle, algorithm))
 
 
-def unused_text(file: Path, idle: Deviation) -> str:
+def unused_text(file: Path, idle: Deviation, algorithm: str) -> str:
     """What is said of a deviation that a complete run had no use for."""
     key = idle.key
+    mend = f"remove it, or let it fit {algorithm} no more" if idle.by_pattern else "remove it"
     return (
-        f"{file.name}: the deviation {key.id} ({key.implementation}, {key.algorithm}, {key.symptom}, "
-        f"{key.fault_class}) is unused: this run did not see its finding; remove it"
+        f"{file.name}: the deviation {idle.name} ({key.implementation}, {algorithm}, {key.symptom}, "
+        f"{key.fault_class}) is unused: this run did not see its finding; {mend}"
     )
 
 
@@ -110,9 +114,11 @@ def with_faults(
 ) -> list[AlgorithmResult]:
     """The same results, each cell with the findings that it showed, by which checks know their own."""
     seen: dict[str, list[FaultSeen]] = {}
-    reasons = {item.key.id: item.reason for item in deviations}
+    ran = {cell.cell: ran_of(cell) for result in results for cell in result.cells}
     for cell, record in kept.sightings:
-        key, reason = record.key, reasons[record.id] if record.state == "accepted" and record.id in reasons else ""
+        fitting = [item.reason for item in deviations if cell in ran and item.accepts(record.key, ran[cell])]
+        reason = fitting[0] if fitting and record.state == "accepted" else ""
+        key = record.key
         seen.setdefault(cell, []).append(FaultSeen(record.id, key.symptom, key.fault_class, record.text, reason))
     untold = dict(kept.failed)
 

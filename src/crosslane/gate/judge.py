@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from crosslane.checks import Check, judge_all
-from crosslane.findings.deviations import Deviation, unused
-from crosslane.findings.keep import version_of
+from crosslane.findings.deviations import Deviation, Ran, unused
+from crosslane.findings.keep import ran_of
+from crosslane.findings.record import Key
 from crosslane.formats import Gated, Red
 from crosslane.gate.asked import Asked
 from crosslane.gate.coverage import LOST_RULES, lost, unlike
@@ -68,16 +69,20 @@ def gate_status(gated: Gated) -> int:
 def with_deviations(result: RunResult, judging: Judging) -> RunResult:
     """The same result, in which each cell says whether the deviations of this day accept what is red of it."""
 
-    def fault(seen: FaultSeen, version: str) -> FaultSeen:
-        fitting = [item.reason for item in judging.deviations if item.key.id == seen.id and item.is_in_force(version)]
+    def fault(seen: FaultSeen, ran: Ran) -> FaultSeen:
+        fitting = [item.reason for item in judging.deviations if item.accepts(_key(seen, ran), ran)]
         return replace(seen, accepted=fitting[0] if fitting else "")
 
     def cell(item: CellResult) -> CellResult:
-        seen = replace(item, faults=tuple(fault(seen, version_of(item)) for seen in item.faults))
+        seen = replace(item, faults=tuple(fault(seen, ran_of(item)) for seen in item.faults))
         return replace(seen, accepted=_is_accepted(seen, judging.checks))
 
     algorithms = [replace(part, cells=tuple(map(cell, part.cells))) for part in result.algorithms]
     return replace(result, algorithms=tuple(algorithms))
+
+
+def _key(seen: FaultSeen, ran: Ran) -> Key:
+    return Key(ran.implementation, ran.algorithm, seen.symptom, seen.fault_class)
 
 
 def _is_accepted(cell: CellResult, checks: Sequence[Check]) -> bool:
@@ -157,16 +162,15 @@ def _deviations(result: RunResult, judging: Judging) -> Iterator[Red]:
             yield Red("deviations-in-date", key.id, "", text, cure)
     if result.counts != vars(Counts()):
         return  # fewer comparisons need not see it
-    ran = [cell for cell in result.cells() if cell.state == "ran"]
-    parsed = [(parse_cell(cell.cell), version_of(cell)) for cell in ran]
-    seen = [fault.id for cell in ran for fault in cell.faults]
-    subjects = [(cell.driver, str(cell.algorithm), version) for cell, version in parsed]
-    for item in unused(judging.deviations, subjects, seen):
+    ran = [(cell, ran_of(cell)) for cell in result.cells() if cell.state == "ran"]
+    seen = [(_key(fault, subject), subject) for cell, subject in ran for fault in cell.faults]
+    for item, algorithm in unused(judging.deviations, [subject for _, subject in ran], seen):
         key = item.key
-        text = (
-            f"the deviation of {key.implementation}, {key.algorithm}, {key.symptom} is unused: its finding was not seen"
+        text = f"the deviation of {key.implementation}, {algorithm}, {key.symptom} is unused: its finding was not seen"
+        mend = f", or let it fit {algorithm} no more" if item.by_pattern else ""
+        yield Red(
+            "deviations-used", key.id, algorithm if item.by_pattern else "", text, f"remove it from {where}{mend}"
         )
-        yield Red("deviations-used", key.id, "", text, f"remove it from {where}")
 
 
 def _required(required: RequiredCells, name: str, cell: CellResult | None) -> Iterator[Red]:
