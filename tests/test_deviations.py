@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from crosslane.checks import load_checks
 from crosslane.data import data_root
 from crosslane.errors import BadInput
 from crosslane.findings.deviations import (
@@ -22,11 +24,17 @@ from crosslane.findings.deviations import (
     load_deviations,
     unused,
 )
-from crosslane.findings.record import Key
-from crosslane.findings.run import unused_text
+from crosslane.findings.keep import KeptRun
+from crosslane.findings.record import Key, Record, State
+from crosslane.findings.run import excused, unused_text
+from crosslane.records import CellResult, Finding
 from crosslane.registry import load_registry
 
 KEY = Key("toy-avx", "ctr(toy)", "output", "counter:64")
+RECORD = Record(
+    key=KEY, state="accepted", verdict="crash", text="", cells=(), judge="generic", shrunk=True, rate=1.0, from_case="",
+    impls=(), first_revision="", last_revision="", fixed_revision="", case_sha256="", repro_sha256="",
+)  # fmt: skip
 
 
 def deviation(**changes: Any) -> Deviation:
@@ -169,3 +177,18 @@ def test_a_deviation_of_another_key_is_refused(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("counter:64", "counter:32"))
     with pytest.raises(BadInput, match="its four key fields make"):
         load_deviations(path)
+
+
+@pytest.mark.parametrize(
+    ("state", "skipped", "passed"),
+    [("accepted", 0, False), ("accepted", 900, True), ("open", 900, False)],
+)
+def test_what_an_accepted_end_of_processes_left_undone_is_not_missed(
+    make_cell: Callable[..., CellResult], state: State, skipped: int, passed: bool
+) -> None:
+    """Of a cell without such an end fewer comparisons than promised are red whatever is accepted."""
+    departed = Finding("0123456789abcdef-0-1", "crash", "guard_write", "alone", 1, "writes where it may not")
+    cell = make_cell(comparisons=100, wanted=1000, skipped=skipped, num_departed=1, findings=(departed,))
+    record = replace(RECORD, state=state, cells=(cell.cell,))
+    seen = excused(cell, KeptRun(((cell.cell, record),), ()), load_checks(data_root()))
+    assert [item.passed for item in seen.judgements if item.check == "agreement"] == [passed]

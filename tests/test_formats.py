@@ -249,6 +249,7 @@ def test_no_message_of_sarif_has_a_link() -> None:
         ("a.S", ".globl toy_x\n  nop\ntoy_x:\n", 3),
         ("a.S", "ENTRY_OF(toy_y)\nFUNCTION(toy_x)\n", 2),
         ("a.c", "int toy_xy(void) {}\n", 0),
+        ("a.c", "int toy_xx(int);\n  return toy_x(1);\n", 0),
         ("missing.c", None, 0),
     ],
 )  # fmt: skip

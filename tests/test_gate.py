@@ -125,7 +125,7 @@ PLANTED: list[tuple[str, RunResult, Judging, tuple[str, str, str], int]] = [
     ("an expired deviation", run(accepted(faults=(MINE,))),
      judging(deviations=(deviation(review=dt.date(2026, 11, 30)),)), ("deviations-in-date", KEY.id, ""), 1),
     ("an unused deviation", run(cell(accepted().cell, library=LIBRARY)), judging(deviations=(deviation(),)),
-     ("deviations-used", KEY.id, ""), 1),
+     ("deviations-used", KEY.id, "ctr(toy)"), 1),
     ("a required cell that is not there", GREEN, judging("ctr(toy)/gone@x"), ("cells", "ctr(toy)/gone@x", ""), 1),
     ("a required cell that declined", GREEN, judging(declined().cell), ("cells", declined().cell, "declined"), 1),
     ("a switch without effect", run(cell(GENERIC, state="not_effective", judgements=())), judging(GENERIC),
@@ -188,12 +188,24 @@ def test_a_finding_that_is_accepted_is_green_and_no_deviation_is_unused() -> Non
     assert only.faults[0].accepted == "known upstream"
 
 
+def test_a_deviation_by_pattern_accepts_what_it_fits_and_is_unused_elsewhere() -> None:
+    wide = deviation(key=Key("openssl", "*(toy)", "output", "t*"), versions=("3.*",), by_pattern=True)
+    by = judging(accepted().cell, deviations=(wide,))
+    result = run(accepted(accepted=False, faults=(MINE,)))
+    assert rules(judged(result, by)) == []
+    other = algorithm(cell(f"cbc(toy)/openssl@{NATIVE}", library=LIBRARY), name="cbc(toy)")
+    assert rules(judged(replace(result, algorithms=(*result.algorithms, other)), by)) == [
+        ("deviations-used", "openssl, *(toy), t*", "cbc(toy)")
+    ]
+
+
 def test_what_is_accepted_excuses_nothing_else() -> None:
     by = judging(deviations=(deviation(),))
     lazy = accepted(faults=(MINE,), paths={}, judgements=(*red().judgements[:1], replace(OTHER, passed=False)))
     assert rules(judged(run(lazy), by)) == [("findings", lazy.cell, "paths")]
-    second = accepted(faults=(MINE, replace(FAULT, fault_class="carry")))
-    assert rules(judged(run(second), by)) == [("findings", second.cell, FAULT.id)]
+    other = replace(FAULT, fault_class="head")
+    second = accepted(faults=(MINE, other))
+    assert rules(judged(run(second), by)) == [("findings", second.cell, other.id)]
     untold = accepted(faults=(MINE,), untold="no case")
     assert rules(judged(run(untold), by)) == [("findings", untold.cell, "untold")]
 
@@ -278,7 +290,7 @@ def test_a_cell_that_is_lost_is_red_though_only_what_is_new_is() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"host": "aarch64"}, "the baseline was run on aarch64 and this machine is x86_64"),
+        ({"host": "aarch64"}, "the baseline was run on aarch64 and what is judged on x86_64"),
         ({"unfinished": ("x",)}, "a part of a run, interrupted or a shard"),
         ({"shard": "1/2"}, "a part of a run"),
     ],

@@ -64,7 +64,7 @@ def test_what_was_written_is_read_back(whole: RunResult, tmp_path: Path) -> None
 
 def test_the_schema_is_that_of_the_model() -> None:
     path = data_root() / "corpora" / "schemas" / "results.schema.json"
-    assert path.read_text(encoding="utf-8") == schema_text(), "write corpora/schemas/results.schema.json anew"
+    assert path.read_text(encoding="utf-8") == schema_text(), "python -m crosslane.resultfile prints it anew"
     jsonschema.Draft202012Validator.check_schema(json.loads(schema_text()))
 
 

@@ -19,6 +19,7 @@ from rich.console import Console
 
 from crosslane.alarms import alarms_command
 from crosslane.bench import bench_command
+from crosslane.corpora_tools.cli import add_corpora_tools
 from crosslane.data import data_root
 from crosslane.errors import BadInput, CrosslaneError, HarnessFault
 from crosslane.fetched import held_sysroots
@@ -322,6 +323,7 @@ cli.add_command(selftest_command)
 cli.add_command(targets_command)
 bench_command.add_command(harness, "harness")
 bench_command.add_command(bench_fuzz_command, "fuzz")
+add_corpora_tools(corpora_command)
 
 
 @cli.command()

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from crosslane import campaign
 from crosslane.checks import load_checks
 from crosslane.corpora import VectorFile
+from crosslane.corpora_tools.regressions import load_regressions, with_regressions
 from crosslane.errors import HarnessFault
 from crosslane.findings.gather import Raw
 from crosslane.findings.keep import KeptRun
@@ -92,8 +93,9 @@ def compare_all(job: Job, console: Console, findings: Findings | None) -> Ended:
     """Plan, build and run: all that a run learns, judged. ``findings`` keeps what departs, shrunk."""
     checks = load_checks(job.registry.root)
     selected_cells(job.registry, job.selection)  # a mistyped name is said before the vectors are read
+    regressions = load_regressions(job.registry)
     vectors, notes = all_vectors(job.registry, imported=job.imported)
-    plans = _planned(job, vectors, console)
+    plans = with_regressions(_planned(job, vectors, console), regressions)
     spots = _spots(job, plans, console) if job.prove else []  # built, and their cases seen, before minutes are spent
     campaign.keep_manifests(plans.algorithms)
     return_freed_memory()  # sources and vectors as they were read

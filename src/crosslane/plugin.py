@@ -145,6 +145,7 @@ def _drivers_of(registry: Registry, impls: Sequence[str]) -> tuple[str, ...]:
 def _suite(config: pytest.Config) -> _Suite:
     from crosslane.campaign import keep_manifests  # noqa: PLC0415
     from crosslane.checks import load_checks  # noqa: PLC0415
+    from crosslane.corpora_tools.regressions import load_regressions, with_regressions  # noqa: PLC0415
     from crosslane.data import data_root  # noqa: PLC0415
     from crosslane.errors import CrosslaneError  # noqa: PLC0415
     from crosslane.findings.run import Findings  # noqa: PLC0415
@@ -169,6 +170,7 @@ def _suite(config: pytest.Config) -> _Suite:
                 counts=Counts() if count is None else Counts.each(count),
                 vectors=all_vectors(registry, imported=config.getoption("--crosslane-vectors") == "all")[0],
             )
+            run = with_regressions(run, load_regressions(registry))
             checks = load_checks(registry.root)
         except CrosslaneError as error:
             raise pytest.Collector.CollectError(str(error)) from error

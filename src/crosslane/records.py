@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 __all__ = [
+    "REGRESSION",
     "SECTORS",
     "AlgorithmResult",
     "CellResult",
@@ -31,6 +32,8 @@ Seconds = Annotated[float, Meta(ge=0, le=1e12)]
 
 SECTORS = "disk:"
 """What the ids of sectors begin with."""
+REGRESSION = "regression:"
+"""What the ids of stored cases begin with that are replayed first; the first digits of the case's digest follow."""
 
 State = Literal["ran", "declined", "void", "not_run", "unusable", "not_effective"]
 
@@ -56,9 +59,14 @@ class Finding:
         return self.case_id.startswith(SECTORS)
 
     @property
+    def of_regression(self) -> bool:
+        """Whether a stored case departed that once showed a fault."""
+        return self.case_id.startswith(REGRESSION)
+
+    @property
     def of_vector(self) -> bool:
         """Whether a published vector departed."""
-        return ":" in self.case_id and not self.of_sectors
+        return ":" in self.case_id and not self.of_sectors and not self.of_regression
 
 
 @dataclass(frozen=True)
@@ -140,8 +148,9 @@ class LibraryRow:
 class CellResult:
     """Everything a run learned of one cell.
 
-    ``comparisons`` counts messages, vectors included, ``num_sampled`` messages held against the Python reference,
-    ``num_threaded`` those run in two threads at once, ``num_large`` long ones compared by digests, ``num_bulk`` those
+    ``comparisons`` counts messages, vectors and ``num_regressions`` of stored cases included, ``num_sampled`` messages
+    held against the Python reference, ``num_threaded`` those run in two threads at once, ``num_large`` long ones
+    compared by digests, ``num_bulk`` those
     held against one block at a time; ``wipes`` is whether it claims to leave no secret behind; ``paths`` maps a code
     path to the length classes in which it was taken; ``declared_paths`` are those of the cell's mode. ``covered``
     counts the messages of its first batch by what they exercise (``coverage.coverage``). ``full`` is whether it gets
@@ -174,6 +183,7 @@ class CellResult:
     num_threaded: Count = 0
     num_large: Count = 0
     num_bulk: Count = 0
+    num_regressions: Count = 0
     wipes: bool = False
     judged_by: Mapping[str, Count] = field(default_factory=dict)
     judgements: tuple[Judgement, ...] = ()

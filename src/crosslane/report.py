@@ -69,8 +69,8 @@ def complaints(cell: CellResult) -> Iterator[str]:
         if ":" not in finding.case_id:
             yield f"    see it again: crosslane repro {finding.case_id} --cell '{cell.cell}'"
         else:
-            kind = "sectors" if finding.of_sectors else "vector"
-            yield f"    {kind}: {finding.case_id}"
+            kind = "sectors: " if finding.of_sectors else "vector: " if finding.of_vector else ""
+            yield f"    {kind}{finding.case_id}"
     failed = [judgement for judgement in cell.judgements if judgement.passed is False and not broken]
     shown = {finding.text for finding in cell.findings}
     for judgement in failed:

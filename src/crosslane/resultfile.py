@@ -2,13 +2,15 @@
 """The strict reader of the files that ``write_json`` writes, and their JSON schema.
 
 A file is read whole or refused in one sentence: types, unknown and missing fields, numbers and names are checked, and
-each cell is there once. ``corpora/schemas/results.schema.json`` is ``schema_text()``, which follows the model.
+each cell is there once. ``corpora/schemas/results.schema.json`` is ``schema_text()``, which follows the model;
+``python -m crosslane.resultfile`` prints it.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
@@ -151,3 +153,7 @@ def schema_text() -> str:
         **made,
     }
     return json.dumps(schema, indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(schema_text())

@@ -68,7 +68,8 @@ def _cost_s(plan: AlgorithmPlan) -> float:
 def merge_results(parts: Mapping[str, RunResult]) -> RunResult:
     """Join the results of shards, or of disjoint selections, by the names of their files.
 
-    Raises BadInput where they are not of one revision, version, seed, host and counts, or disagree about a cell.
+    They may be of machines of several architectures, whose lanes have names of their own. Raises BadInput where they
+    are not of one revision, version, seed and counts, or disagree about a cell.
     """
     _check_alike(parts)
     _check_shards(parts)
@@ -78,6 +79,7 @@ def merge_results(parts: Mapping[str, RunResult]) -> RunResult:
     done = {algorithm.name for algorithm in algorithms}
     return replace(
         first,
+        host="+".join(sorted({arch for part in results for arch in part.host.split("+")})),
         tools=_joined("the tools of the lane", {name: part.tools for name, part in parts.items()}),
         sandbox_missing=_in_order(part.sandbox_missing for part in results),
         notes=_in_order(part.notes for part in results),
@@ -102,7 +104,7 @@ def _check_alike(parts: Mapping[str, RunResult]) -> None:
         raise BadInput("one file of results is nothing to merge: name two or more")
     (name, first), *others = parts.items()
     for other, part in others:
-        for what in ("version", "revision", "seed", "host", "counts"):
+        for what in ("version", "revision", "seed", "counts"):
             mine, its = getattr(first, what), getattr(part, what)
             if mine != its:
                 raise BadInput(

@@ -25,6 +25,7 @@ from crosslane.findings.deviations import Deviation, Ran
 from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_departures, replays
 from crosslane.findings.judge import Judge
 from crosslane.findings.record import Key, Record, State
+from crosslane.findings.regressed import regression_place, regression_raws
 from crosslane.findings.reproducer import Ingredients, harness_of, repro_text
 from crosslane.findings.store import UPSTREAM, Kept, Store
 from crosslane.findings.upstream import Upstream, program_text
@@ -291,7 +292,9 @@ def _faults(
     """The faults of a cell; those that are new are added to ``known``."""
     suspect = Suspect(plan.manifest, plan.oracle, place.station, place.arch, plan.bounded)
     with suspect.judge() as judge:
-        raws = _unsealed(judge, given) or [*_raw(judge, plan, place, cell), *_vector_raws(judge, plan, cell)]
+        raws = _unsealed(judge, given) or [
+            *regression_raws(judge, plan, cell), *_raw(judge, plan, place, cell), *_vector_raws(judge, plan, cell)
+        ]  # fmt: skip
         faults = faults_of(judge, suspect, raws, known)
         known += [fault for fault in faults if fault not in known]
         yield from (_Found(fault) for fault in faults)
@@ -323,7 +326,7 @@ def _raw(judge: Judge, plan: AlgorithmPlan, place: CellPlan, cell: CellResult) -
 
 def _vector_raws(judge: Judge, plan: AlgorithmPlan, cell: CellResult) -> list[Raw]:
     """Vectors that a cell answers otherwise than generic does, as cases like any other."""
-    wanted = {item.case_id for item in cell.findings if ":" in item.case_id}
+    wanted = {item.case_id for item in cell.findings if item.of_vector}
     found: list[Raw] = []
     for long in (False, True):
         directed = vector_batch(plan.vectors, plan.manifest, bounded=plan.bounded, long=long) if wanted else None
@@ -373,6 +376,9 @@ def _in_company(judge: Judge, plan: AlgorithmPlan, suspect: Suspect, finding: Fi
         return (departure.verdict.name.lower(), departure.symptom.name.lower()) == (finding.verdict, finding.symptom)
 
     name = finding.case_id
+    place = regression_place(plan, name)
+    if place is not None:
+        return fault_in_company(judge, suspect, *place, wanted=wanted, name=name)
     if ":" not in name:
         case_id = parse_case_id(name)
         batch = judge.generated(case_id.batch)
@@ -388,12 +394,16 @@ def _in_company(judge: Judge, plan: AlgorithmPlan, suspect: Suspect, finding: Fi
 def _case_named(judge: Judge, plan: AlgorithmPlan, finding: Finding, given: Sequence[Raw]) -> tuple[Case | None, str]:
     """The case of a finding, sealed, and what kind it is."""
     algorithm = plan.manifest.algorithm
-    if finding.of_sectors:
-        return next((raw.case for raw in given if raw.name == finding.case_id), None), "case"
+    came = next((raw.case for raw in given if raw.name == finding.case_id), None)
+    if came is not None or finding.of_sectors:
+        return came, "case"
     if ":" not in finding.case_id:
         case_id = parse_case_id(finding.case_id)
         batch = judge.generated(case_id.batch)
         return case_of(select_cases(batch, np.array([case_id.index])), 0, algorithm), "case"
+    place = regression_place(plan, finding.case_id)
+    if place is not None:
+        return case_of(*place, algorithm), "case"
     directed = published(plan, finding.case_id)
     return (case_of(directed.batch, 0, algorithm), "vector") if directed is not None else (None, "")
 

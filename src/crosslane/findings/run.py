@@ -15,7 +15,7 @@ from pathlib import Path
 
 from crosslane.checks import Check, judge_all
 from crosslane.errors import BadInput
-from crosslane.findings.deviations import Deviation, check_dates, default_file, load_deviations, unused
+from crosslane.findings.deviations import Deviation, Ran, check_dates, default_file, load_deviations, unused
 from crosslane.findings.gather import Raw
 from crosslane.findings.keep import Keeper, KeptRun, kept_lines, ran_of
 from crosslane.findings.record import Record
@@ -113,17 +113,19 @@ def with_faults(
     results: Sequence[AlgorithmResult], kept: KeptRun, deviations: Sequence[Deviation] = ()
 ) -> list[AlgorithmResult]:
     """The same results, each cell with the findings that it showed, by which checks know their own."""
-    seen: dict[str, list[FaultSeen]] = {}
-    ran = {cell.cell: ran_of(cell) for result in results for cell in result.cells}
+    seen: dict[str, list[Record]] = {}
     for cell, record in kept.sightings:
-        fitting = [item.reason for item in deviations if cell in ran and item.accepts(record.key, ran[cell])]
-        reason = fitting[0] if fitting and record.state == "accepted" else ""
-        key = record.key
-        seen.setdefault(cell, []).append(FaultSeen(record.id, key.symptom, key.fault_class, record.text, reason))
+        seen.setdefault(cell, []).append(record)
     untold = dict(kept.failed)
 
+    def fault(record: Record, ran: Ran) -> FaultSeen:
+        key = record.key
+        reasons = [item.reason for item in deviations if record.state == "accepted" and item.accepts(key, ran)]
+        return FaultSeen(record.id, key.symptom, key.fault_class, record.text, reasons[0] if reasons else "")
+
     def told(cell: CellResult) -> CellResult:
-        return replace(cell, faults=tuple(seen.get(cell.cell, ())), untold=untold.get(cell.cell, ""))
+        faults = tuple(fault(record, ran_of(cell)) for record in seen.get(cell.cell, ()))
+        return replace(cell, faults=faults, untold=untold.get(cell.cell, ""))
 
     return [replace(result, cells=tuple(told(cell) for cell in result.cells)) for result in results]
 
@@ -136,9 +138,14 @@ def accepted_by(cell: CellResult, kept: KeptRun) -> tuple[Record, ...]:
 
 
 def excused(cell: CellResult, kept: KeptRun, checks: Sequence[Check]) -> CellResult:
-    """The cell as the exit status takes it: judged as if nothing had departed where all its findings are accepted."""
+    """The cell as the exit status takes it: judged as if nothing had departed where all its findings are accepted.
+
+    Where these ended too many processes, the comparisons behind them are not missed either.
+    """
     if accepted_by(cell, kept):
-        cell = replace(cell, findings=(), faults=(), num_departed=0, skipped=0)
+        made = cell.comparisons - cell.num_vectors
+        wanted = min(cell.wanted, made) if cell.skipped else cell.wanted
+        cell = replace(cell, findings=(), faults=(), num_departed=0, skipped=0, wanted=wanted)
     return replace(cell, judgements=judge_all(checks, cell))
 
 

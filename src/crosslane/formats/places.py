@@ -14,6 +14,8 @@ from crosslane.model import Registry
 
 __all__ = ["Place", "entry_line", "places_of"]
 
+_ANY_GETTER = r"struct subject_leaf\s*\*\s*[A-Za-z_0-9]+"
+"""A function that returns a table of functions, where a macro makes up its name."""
 _ADAPTER = "PROVIDER_SESSION"
 """The name of an adapter's table before the build gives it its own."""
 
@@ -53,22 +55,23 @@ def place_of(path: Path, line: int, root: Path, here: Path) -> Place:
 
 
 def _place(sources: Iterable[Path], symbol: str, metadata: Path, root: Path, here: Path) -> Place:
-    for source in sources:
-        line = entry_line(source, symbol)
-        if line:
-            return place_of(source, line, root, here)
+    files = list(sources)
+    for name in (re.escape(symbol), _ANY_GETTER):
+        for source in files:
+            line = entry_line(source, name)
+            if line:
+                return place_of(source, line, root, here)
     return place_of(metadata, 1, root, here)
 
 
-def entry_line(source: Path, symbol: str) -> int:
-    """The line on which a symbol is defined in a source of C or assembly; 0 where it is not."""
+def entry_line(source: Path, name: str) -> int:
+    """The line on which what fits a regular expression is defined in a source of C or assembly; 0 where nothing is."""
     try:
         text = source.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return 0
-    name = re.escape(symbol)
     if source.suffix == ".S":
         found = re.search(rf"^\s*(?:{name}\s*:|[A-Za-z_]+\(\s*{name}\b)", text, re.MULTILINE)
     else:  # a declaration ends with a semicolon, a definition goes on with a brace
-        found = re.search(rf"^[^\n;{{}}#]*\b{name}\b\s*(?:\([^;{{}}]*\)\s*\{{|=)", text, re.MULTILINE)
+        found = re.search(rf"^[^\n;{{}}#]*\b{name}\b\s*(?:\([^;{{}}]*\)\s*\{{|=(?!=))", text, re.MULTILINE)
     return text.count("\n", 0, found.start() + len(found[0]) - len(found[0].lstrip())) + 1 if found else 0

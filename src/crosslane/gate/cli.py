@@ -110,13 +110,14 @@ def gate_command(  # noqa: PLR0913 - one parameter an option; click passes them 
     judging = Judging(asked, checks, load_deviations(deviations_file), shown(deviations_file), today)
     if (only_new or policy.only_new) and baseline_file is None:
         raise BadInput(f"{policy.file}: only what is new against a baseline is red: name one with --baseline")
+    given_result = read_json(result_file) if result_file is not None else None
     baseline = read_json(baseline_file) if baseline_file is not None else None
     if baseline is not None:
-        check_baseline(baseline, host_arch())
+        check_baseline(baseline, given_result.host if given_result is not None else host_arch())
     outputs = replace(outputs, places=lambda: places_of(registry, Path.cwd()))
     outputs.check()
-    if result_file is not None:
-        result, interrupted = read_json(result_file), ""
+    if given_result is not None:
+        result, interrupted = given_result, ""
         console.print(f"seed {result.seed!r}", markup=False, highlight=False, soft_wrap=True)
     else:
         console.print(f"seed {sentence!r}", markup=False, highlight=False, soft_wrap=True)
@@ -189,7 +190,7 @@ def gate_lines(result: RunResult, gated: Gated) -> Iterator[str]:
         mine = [red for red in gated.reds if red.rule == rule]
         yield from map(_red_line, mine[:_MOST_SHOWN])
         if len(mine) > _MOST_SHOWN:
-            yield f"{rule}: {len(mine) - _MOST_SHOWN} more, see --json, --junit or --markdown"
+            yield f"{rule}: {len(mine) - _MOST_SHOWN} more, which --junit and --sarif name"
     if gated.known:
         rules = sorted({red.rule for red in gated.known})
         yield f"known: {len(gated.known)} are red in the baseline too and do not count ({', '.join(rules)})"

@@ -20,8 +20,8 @@ def check_baseline(baseline: RunResult, host: str) -> None:
     """Raise BadInput for a baseline that cannot be one."""
     if baseline.host != host:
         raise BadInput(
-            f"the baseline was run on {baseline.host} and this machine is {host}, where other lanes exist: give one of "
-            "this architecture"
+            f"the baseline was run on {baseline.host} and what is judged on {host}, where other lanes exist: give one "
+            "of the same architecture"
         )
     if baseline.unfinished or baseline.shard:
         raise BadInput(

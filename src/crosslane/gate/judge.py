@@ -69,20 +69,18 @@ def gate_status(gated: Gated) -> int:
 def with_deviations(result: RunResult, judging: Judging) -> RunResult:
     """The same result, in which each cell says whether the deviations of this day accept what is red of it."""
 
-    def fault(seen: FaultSeen, ran: Ran) -> FaultSeen:
-        fitting = [item.reason for item in judging.deviations if item.accepts(_key(seen, ran), ran)]
-        return replace(seen, accepted=fitting[0] if fitting else "")
-
     def cell(item: CellResult) -> CellResult:
-        seen = replace(item, faults=tuple(fault(seen, ran_of(item)) for seen in item.faults))
+        ran = ran_of(item)
+
+        def fault(seen: FaultSeen) -> FaultSeen:
+            reasons = [each.reason for each in judging.deviations if each.accepts(_key(ran, seen), ran)]
+            return replace(seen, accepted=reasons[0] if reasons else "")
+
+        seen = replace(item, faults=tuple(map(fault, item.faults)))
         return replace(seen, accepted=_is_accepted(seen, judging.checks))
 
     algorithms = [replace(part, cells=tuple(map(cell, part.cells))) for part in result.algorithms]
     return replace(result, algorithms=tuple(algorithms))
-
-
-def _key(seen: FaultSeen, ran: Ran) -> Key:
-    return Key(ran.implementation, ran.algorithm, seen.symptom, seen.fault_class)
 
 
 def _is_accepted(cell: CellResult, checks: Sequence[Check]) -> bool:
@@ -135,7 +133,8 @@ def _broken(cell: CellResult) -> Iterator[Red]:
 def _departed(cell: CellResult, checks: Sequence[Check]) -> Iterator[Red]:
     """A red for each finding that is not accepted, and for each check that fails by something else."""
     cases = [finding.case_id for finding in cell.findings if ":" not in finding.case_id]
-    replay = f"see it with `crosslane repro {cases[0]} --cell '{cell.cell}'`" if cases else "look at the report"
+    command = f"repro {cases[0]} --cell '{cell.cell}'" if cases else f"check --cell '{cell.cell}'"
+    replay = f"see it with `crosslane {command}`"
     open_faults = [fault for fault in cell.faults if not fault.accepted]
     for fault in open_faults:
         cure = (
@@ -149,28 +148,40 @@ def _departed(cell: CellResult, checks: Sequence[Check]) -> Iterator[Red]:
     left = _without_findings(cell, checks) if shrunk else cell.judgements
     for item in left:
         if item.passed is False:
-            yield Red("findings", cell.cell, item.check, f"{item.check}: {item.reason}", f"{replay} and correct it")
+            yield Red(
+                "findings",
+                cell.cell,
+                item.check,
+                f"{item.check}: {item.reason}",
+                f"{replay} and correct the implementation",
+            )
+
+
+def _key(ran: Ran, seen: FaultSeen) -> Key:
+    return Key(ran.implementation, ran.algorithm, seen.symptom, seen.fault_class)
 
 
 def _deviations(result: RunResult, judging: Judging) -> Iterator[Red]:
     where = judging.deviations_file
     for item in judging.deviations:
-        key, name = item.key, f"{item.key.implementation}, {item.key.algorithm}"
         if item.review < judging.today:
-            text = f"the deviation of {name} was to be reviewed by {item.review}, and it is {judging.today}"
+            text = f"the deviation {_named(item)} was to be reviewed by {item.review}, and it is {judging.today}"
             cure = f"look at it again and set a new date in {where}, or remove it"
-            yield Red("deviations-in-date", key.id, "", text, cure)
+            yield Red("deviations-in-date", _named(item), "", text, cure)
     if result.counts != vars(Counts()):
         return  # fewer comparisons need not see it
-    ran = [(cell, ran_of(cell)) for cell in result.cells() if cell.state == "ran"]
-    seen = [(_key(fault, subject), subject) for cell, subject in ran for fault in cell.faults]
-    for item, algorithm in unused(judging.deviations, [subject for _, subject in ran], seen):
-        key = item.key
-        text = f"the deviation of {key.implementation}, {algorithm}, {key.symptom} is unused: its finding was not seen"
-        mend = f", or let it fit {algorithm} no more" if item.by_pattern else ""
-        yield Red(
-            "deviations-used", key.id, algorithm if item.by_pattern else "", text, f"remove it from {where}{mend}"
-        )
+    ran = [(ran_of(cell), cell) for cell in result.cells() if cell.state == "ran"]
+    seen = [(_key(mine, fault), mine) for mine, cell in ran for fault in cell.faults]
+    for item, algorithm in unused(judging.deviations, [mine for mine, _ in ran], seen):
+        text = f"the deviation {_named(item)}, {item.key.symptom} is unused: its finding was not seen"
+        cure = f"remove it from {where}" + (f", or let it fit {algorithm} no more" if item.by_pattern else "")
+        yield Red("deviations-used", _named(item), algorithm, text, cure)
+
+
+def _named(item: Deviation) -> str:
+    """A deviation by its finding, or by its patterns."""
+    key = item.key
+    return f"{key.implementation}, {key.algorithm}, {key.fault_class}" if item.by_pattern else key.id
 
 
 def _required(required: RequiredCells, name: str, cell: CellResult | None) -> Iterator[Red]:

@@ -21,7 +21,6 @@ from crosslane.outputs import Outputs, output_options
 from crosslane.registry import load_registry
 from crosslane.report import print_report
 from crosslane.resultfile import read_json
-from crosslane.results import write_json
 from crosslane.shards import merge_results
 
 __all__ = ["report_command"]
@@ -69,13 +68,24 @@ def show(*, file: Path, impls: tuple[Path, ...], outputs: Outputs, **_: Path) ->
 
 @report_command.command("merge")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Write the whole there.")
-def merge(files: tuple[Path, ...], output: Path) -> None:
+@click.option("-o", "output", type=click.Path(path_type=Path), help="The same as --json.")
+@output_options
+def merge(*, files: tuple[Path, ...], output: Path | None, outputs: Outputs) -> None:
     """Join the results of shards, or of disjoint selections, of one revision and seed."""
-    Outputs({"output": output}).check()
+    if output is not None and "json" in outputs.files:
+        raise BadInput("-o and --json both name the file of the whole: give one of them")
+    if output is not None:
+        outputs = replace(outputs, files={"json": output, **outputs.files})
+    if not outputs.files and not outputs.summary:
+        raise BadInput("nothing would be written: name a file for the whole with -o")
+    held = click.get_current_context().with_resource(held_sysroots())
+    outputs = replace(outputs, places=lambda: places_of(load_registry(data_root(), sysroots=held), Path.cwd()))
+    outputs.check()
     twice = [file for number, file in enumerate(files) if file.resolve() in {item.resolve() for item in files[:number]}]
     if twice:
         raise BadInput(f"{shown(twice[0])}: is named twice: name each file once")
     result = merge_results({shown(file): read_json(file) for file in files})
-    write_json(result, output)
-    click.echo(f"{shown(output)}: {len(list(result.cells()))} cells of {len(files)} files")
+    outputs.write(result, say=click.echo)
+    click.echo(
+        f"{len(list(result.cells()))} cells of {len(files)} files are in {', '.join(map(str, outputs.files.values()))}"
+    )
