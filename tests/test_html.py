@@ -149,6 +149,12 @@ def test_paths_are_told_by_length_class() -> None:
     assert 'odd <span class="quiet">not declared</span>' in table
 
 
+def test_what_messages_exercise_is_told_over_the_cells() -> None:
+    other = cell(f"ctr(toy)/toy-generic@{ASAN}", covered={"clone": 80, "empty": 16})
+    told = words(html_text(run(cell(covered={"clone": 49, "empty": 16}), other)))
+    assert "What the messages of a first batch exercise clone 49 to 80, empty 16" in told
+
+
 def test_what_a_subject_says_is_never_markup() -> None:
     plain, broken = (html_text(with_text(full(), text)) for text in ("plain: text", BREAKING))
     assert seen(broken).tags == seen(plain).tags
