@@ -150,6 +150,7 @@ def needs(architecture: str, system: str = "") -> tuple[Need, ...]:
             lambda: _has_command(f"{other}-linux-gnu-g++"),
         ),
         Need("clang", "the second compiler", lambda: _has_command("clang")),
+        Need("libclang-rt-dev", "fuzz targets of OSS-Fuzz, built by the tests", _has_fuzzing_engine),
         *(need for packages in PORTABLE_PACKAGES for need in _portable_needs(*packages)),
         Need("qemu-user", "runs the emulated lanes", lambda: all(map(_has_emulator, EMULATORS))),
         *(
@@ -194,6 +195,18 @@ def _has_header(header: str) -> bool:
     except OSError:
         return False
     return done.returncode == 0
+
+
+def _has_fuzzing_engine() -> bool:
+    """Whether clang finds the archive that -fsanitize=fuzzer links."""
+    name = f"libclang_rt.fuzzer-{platform.machine()}.a"
+    try:
+        found = subprocess.run(["clang", f"-print-file-name={name}"], capture_output=True, text=True, check=False)
+        folder = subprocess.run(["clang", "-print-runtime-dir"], capture_output=True, text=True, check=False)
+    except OSError:
+        return False
+    folders = (Path(folder.stdout.strip()), Path(folder.stdout.strip()).parent / "linux")
+    return Path(found.stdout.strip()).is_absolute() or any((place / name).is_file() for place in folders)
 
 
 def _has_llvm() -> bool:

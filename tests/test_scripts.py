@@ -80,7 +80,17 @@ def test_each_host_gets_the_compiler_of_the_other(architecture: str, compiler: s
     packages = [wanted.package for wanted in prepare.needs(architecture)]
     portable = [name for _, _, *names in prepare.PORTABLE_PACKAGES for name in names]
     judges = [package for _, _, package in prepare.LIBRARIES]
-    wanted = ["gcc", "libc6-dev", compiler, libc, "g++", compiler.replace("gcc", "g++"), "clang", *portable]
+    wanted = [
+        "gcc",
+        "libc6-dev",
+        compiler,
+        libc,
+        "g++",
+        compiler.replace("gcc", "g++"),
+        "clang",
+        "libclang-rt-dev",
+        *portable,
+    ]
     disk = [package for _, package, _ in prepare.DISK_TOOLS]
     rest = ["gnupg", "chromium", "gdb-multiarch", "llvm-19", *disk, "linux-source", "python3-venv"]
     assert packages == [*wanted, "qemu-user", *judges, *rest]
@@ -311,7 +321,18 @@ def test_a_night_goes_on_behind_a_step_that_failed_and_ends_with_the_first_statu
     said = [line.split()[:2] for line in done.stdout.splitlines() if line.startswith("crosslane ")]
     assert said == [
         ["crosslane", name]
-        for name in "check check selftest alarms fuzz selftest check providers providers check".split()
+        for name in [
+            "check",
+            "check",
+            "selftest",
+            "alarms",
+            "fuzz",
+            "selftest",
+            "check",
+            "providers",
+            "providers",
+            "check",
+        ]
     ]
     last = done.stdout.splitlines()[-1]
     assert last.startswith("ci/nightly: compilers: status 0, 0 s; ")
