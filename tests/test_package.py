@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tarfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 from planting import NATIVE, Plant, lay_out
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -218,6 +220,73 @@ def test_pipx_installs_a_crosslane_that_checks(built: tuple[Path, Path], tmp_pat
     assert f"ctr(sm4)/sm4-generic@{NATIVE}" in checked.out
     assert " 0 agreed" not in checked.out
     assert not (tmp_path / "home" / "findings").exists()
+
+
+# ---- the tutorial ----
+
+
+def blocks(page: str) -> Iterator[tuple[str, str]]:
+    """Code blocks of a page and comments that state a status, in order: what they are, and their content."""
+    for token in MarkdownIt("commonmark").parse(page):
+        if token.type == "html_block":
+            status = re.fullmatch(r"<!-- status: (\d+) -->\s*", token.content)
+            assert status is not None, token.content
+            yield "status", status[1]
+        elif token.type == "code_block" or (token.type == "fence" and token.info == "console"):
+            yield "commands", token.content
+        elif token.type == "fence":
+            yield token.info or "output", token.content
+
+
+def assert_printed(sample: str, out: str) -> None:
+    """Each line of a sample stands in the output, in order; ``...`` is what is left out, alone or at a line's end."""
+    left = [" ".join(line.split()) for line in out.splitlines()]
+    for line in sample.splitlines():
+        wanted, _, rest = " ".join(line.split()).partition("...")
+        assert not rest, line
+        if not wanted:
+            continue
+        at = next(
+            (i for i, said in enumerate(left) if said == wanted or ("..." in line and said.startswith(wanted))), None
+        )
+        assert at is not None, f"{line!r} is not printed, or not there: {out}"
+        left = left[at + 1 :]
+
+
+def test_a_sample_that_is_not_printed_is_found() -> None:
+    assert_printed("one\n...\nthree is ...\n", "one\ntwo\nthree  is 3\n")
+    for wrong in ("two\none", "On", "three", "four ..."):
+        with pytest.raises(AssertionError):
+            assert_printed(wrong, "one\ntwo\nthree is 3\n")
+
+
+@pytest.mark.skipif(NATIVE != "x86_64_native", reason="the page's lanes and words are those of an x86-64 host")
+def test_the_tutorial_holds_to_the_letter_in_an_empty_folder(installed: Installed, tmp_path: Path) -> None:
+    """Its commands, files, statuses and what it prints, with the wheel that was installed."""
+    page = (ROOT / "docs" / "tutorial" / "first-check.md").read_text(encoding="utf-8")
+    path = f"{installed.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    env = clean(installed.home) | {"PATH": path, "XDG_CACHE_HOME": str(CACHE)}
+    status, out, appended = 0, "", False
+    for kind, content in blocks(page):
+        if kind == "status":
+            status = int(content)
+        elif kind == "commands":
+            out = ""
+            commands = [line.removeprefix("$ ") for line in content.replace("\\\n", " ").splitlines()]
+            for number, command in enumerate(commands, 1):
+                done = run(["bash", "-c", command], cwd=tmp_path, env=env)
+                assert done.status == (status if number == len(commands) else 0), f"{command}: {done.out}{done.err}"
+                out += done.out + done.err
+            status = 0
+        elif kind == "output":
+            assert_printed(content, out)
+        elif kind == "c" and not appended:
+            with (tmp_path / "mine" / "sm4" / "first" / "first.c").open("a") as file:
+                file.write(content)
+            appended = True
+        else:  # a line of the code, shown again
+            assert content.strip() in (tmp_path / "mine" / "sm4" / "first" / "first.c").read_text()
+    assert sum(path.is_dir() for path in (tmp_path / "findings").iterdir()) == 2
 
 
 # ---- version and changelog ----

@@ -27,6 +27,7 @@ from crosslane.findings.cli import findings_command, findings_option
 from crosslane.formats import places_of
 from crosslane.fuzzing import bench_fuzz_command, fuzz_command
 from crosslane.gate import gate_command, report_command
+from crosslane.html.cli import page_options
 from crosslane.importers.cli import corpora_command
 from crosslane.instances import read_providers, with_builds
 from crosslane.lanes import lanes_for_host
@@ -236,6 +237,7 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
 )
 @_impls_option
 @_sandbox_option
+@page_options
 def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes them by name
     patterns: tuple[str, ...],
     lanes: tuple[str, ...],

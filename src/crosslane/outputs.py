@@ -24,29 +24,27 @@ __all__ = ["Outputs", "output_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Places = Callable[[], Mapping[str, Place]]
+Page = Callable[[RunResult, Gated | None], str]
 SUMMARY = "GITHUB_STEP_SUMMARY"
 
-_FORMATS: dict[str, tuple[str, Callable[[RunResult, Gated | None, Places], str]]] = {
-    "json": ("all results, which `crosslane report` reads", lambda result, _, __: result_text(result)),
-    "junit": ("JUnit XML", lambda result, gated, _: junit_text(result, gated)),
-    "sarif": ("SARIF 2.1.0", lambda result, gated, places: sarif_text(result, places(), gated)),
-    "ktap": ("KTAP version 1", lambda result, gated, _: ktap_text(result, gated)),
-    "markdown": ("Markdown", lambda result, gated, _: markdown_text(result, gated)),
-}
-"""Each format by the name of its option, with its words for --help and its writer."""
+
+def _no_page(*_: object) -> str:
+    raise HarnessFault("this command has no HTML report: use `crosslane report`, and report this")
 
 
 @dataclass(frozen=True)
 class Outputs:
     """The files that are asked for, by format. ``summary``: Markdown goes to the page of a workflow's run too.
 
-    ``matrix``: the table of algorithms and lanes is printed. ``places`` says where subjects begin.
+    ``matrix``: the table of algorithms and lanes is printed. ``places`` says where subjects begin, ``page``
+    makes the HTML report.
     """
 
     files: Mapping[str, Path] = field(default_factory=dict)
     summary: bool = False
     matrix: bool = False
     places: Places = dict
+    page: Page = _no_page
 
     def check(self) -> None:
         """Raise BadInput for a file that cannot be written, before anything is done for it."""
@@ -90,7 +88,7 @@ class Outputs:
         if self.matrix:
             for line in matrix_lines(result):
                 say(line)
-        texts = {path: _FORMATS[name][1](result, gated, self.places) for name, path in self.files.items()}
+        texts = {path: _FORMATS[name][1](result, gated, self) for name, path in self.files.items()}
         summary = "\n" + markdown_text(result, gated) if self.summary else ""
         try:
             write_files(texts)
@@ -107,6 +105,17 @@ class Outputs:
                     file.write(summary)
             except OSError as error:
                 raise HarnessFault(f"{path}: cannot be written ({error.strerror}): free some space") from error
+
+
+_FORMATS: dict[str, tuple[str, Callable[[RunResult, Gated | None, Outputs], str]]] = {
+    "json": ("all results, which `crosslane report` reads", lambda result, _, __: result_text(result)),
+    "html": ("the HTML report", lambda result, gated, outputs: outputs.page(result, gated)),
+    "junit": ("JUnit XML", lambda result, gated, _: junit_text(result, gated)),
+    "sarif": ("SARIF 2.1.0", lambda result, gated, outputs: sarif_text(result, outputs.places(), gated)),
+    "ktap": ("KTAP version 1", lambda result, gated, _: ktap_text(result, gated)),
+    "markdown": ("Markdown", lambda result, gated, _: markdown_text(result, gated)),
+}
+"""Each format by the name of its option, with its words for --help and its writer."""
 
 
 def output_options(function: F) -> F:

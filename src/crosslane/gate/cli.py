@@ -24,6 +24,7 @@ from crosslane.gate.asked import asked_of, selection_of
 from crosslane.gate.coverage import check_baseline
 from crosslane.gate.judge import Judging, gate_status, judge, with_deviations
 from crosslane.gate.policy import Policy, read_policy
+from crosslane.html.cli import page_options
 from crosslane.instances import read_providers, with_builds
 from crosslane.isa import host_arch
 from crosslane.model import Registry
@@ -77,6 +78,7 @@ class _Run:
 @click.option("--require-sandbox", is_flag=True, help="Fail where the host refuses a layer of containment.")
 @findings_option
 @output_options
+@page_options
 def gate_command(  # noqa: PLR0913 - one parameter an option; click passes them by name
     *,
     policy_file: Path,

@@ -13,7 +13,9 @@ from rich.console import Console
 from crosslane.data import data_root, shown
 from crosslane.errors import BadInput
 from crosslane.fetched import held_sysroots
+from crosslane.findings.cli import findings_option
 from crosslane.formats import places_of
+from crosslane.html.cli import page_options
 from crosslane.job import plainly
 from crosslane.outputs import Outputs, output_options
 from crosslane.registry import load_registry
@@ -49,8 +51,10 @@ def report_command() -> None:
 @click.option(
     "--impls", "impls", multiple=True, type=click.Path(path_type=Path), help="Folder of further implementations."
 )
+@findings_option
 @output_options
-def show(*, file: Path, impls: tuple[Path, ...], outputs: Outputs) -> None:
+@page_options
+def show(*, file: Path, impls: tuple[Path, ...], outputs: Outputs, **_: Path) -> None:
     """Print a run's results, or write them in other formats."""
     result = read_json(file)
     held = click.get_current_context().with_resource(held_sysroots())

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +22,7 @@ from crosslane.registry import load_registry
 from crosslane.targets.keep import keep_inputs, read_inputs
 from crosslane.targets.rows import FAMILIES, Choice, choose
 from crosslane.targets.run import open_pair
+from crosslane.targets.standalone import build_standalone, read_environment
 from crosslane.toolchain import revision_of
 
 __all__ = ["targets_command"]
@@ -53,6 +56,26 @@ def list_command(patterns: tuple[str, ...], impls: tuple[Path, ...]) -> None:
     for family in FAMILIES:
         _, choice = _chosen(family, patterns, impls)
         click.echo(f"fuzz/targets/{family}.py: {', '.join(choice.cells)}")
+
+
+@targets_command.command("build")
+@click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Where programs go: $OUT.")
+@click.option(
+    "--impls",
+    "impls",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Folder of implementations, instead of ours.",
+)
+def build_command(out: Path, impls: tuple[Path, ...]) -> None:
+    """Build targets for an engine that links them, as OSS-Fuzz does: CC, CXX, CFLAGS, CXXFLAGS and
+    LIB_FUZZING_ENGINE say how.
+    """
+    environment = read_environment(os.environ)
+    registry = load_registry(data_root(), impls)
+    with tempfile.TemporaryDirectory(prefix="crosslane-targets-") as work:
+        for file in build_standalone(registry, environment, out, Path(work)):
+            click.echo(file)
 
 
 @targets_command.command("show")

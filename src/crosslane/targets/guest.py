@@ -14,7 +14,7 @@ from crosslane.build import build_launcher
 from crosslane.client import SharedMemory
 from crosslane.errors import BadInput, HarnessFault
 from crosslane.stations import memory_limit
-from crosslane.targets.rows import Choice
+from crosslane.targets.rows import WATCHED, Choice
 from crosslane.toolchain import runner_command
 from crosslane.wire import Watch
 
@@ -37,7 +37,7 @@ class Guest:
 
     start_limit_ms = 30_000
 
-    def __init__(self, root: Path, program: Path, choice: Choice, watch: Watch = Watch.ALL) -> None:
+    def __init__(self, root: Path, program: Path, choice: Choice, watch: Watch = WATCHED) -> None:
         """Nothing is started yet."""
         self.name = choice.lane.name
         self._requests = SharedMemory("crosslane-requests", _REQUEST_MEMORY, sealed=True)

@@ -13,7 +13,7 @@ from crosslane.errors import BadInput, HarnessFault
 from crosslane.findings.case import Case, case_of
 from crosslane.targets.guest import Guest
 from crosslane.targets.programs import Built
-from crosslane.targets.rows import FAMILIES, Choice
+from crosslane.targets.rows import FAMILIES, WATCHED, Choice
 from crosslane.wire import OpKind, Watch, decode_batch
 
 __all__ = ["AGREES", "GONE", "Pair", "Seen"]
@@ -56,7 +56,7 @@ class Pair:
         *,
         guest: Guest | None = None,
         only_decodes: bool = False,
-        watch: Watch = Watch.ALL,
+        watch: Watch = WATCHED,
     ) -> None:
         """Load what was built; raises BadInput where the CPU cannot run an implementation, HarnessFault.
 
@@ -132,6 +132,13 @@ class Pair:
 
     def _row(self) -> Any:
         return self.choice.rows[self._pair.pair_row()]
+
+    @property
+    def num_executions(self) -> int:
+        """Inputs run so far."""
+        executions, messages = ctypes.c_uint64(), ctypes.c_uint64()
+        self._pair.pair_counts(ctypes.byref(executions), ctypes.byref(messages))
+        return executions.value
 
     @property
     def cell(self) -> str:

@@ -101,14 +101,27 @@ def side_units(
     return made
 
 
-def _program(
-    name: str, units: Sequence[Unit], toolchain: Toolchain, link: Sequence[str], what: Sequence[str]
+def program(
+    name: str,
+    units: Sequence[Unit],
+    toolchain: Toolchain,
+    link: Sequence[str],
+    what: Sequence[str],
+    *,
+    libraries: Sequence[str] = (),
 ) -> Program:
-    key = digest([toolchain.identity, repr(tuple(link)), name, *(unit.key for unit in units)])
+    """A program of units, by what they are and what it is linked with; ``what`` says for people what is in it."""
+    key = digest([toolchain.identity, repr((tuple(link), tuple(libraries))), name, *(unit.key for unit in units)])
     return Program(
-        name=name, key=key, subject=units[0].subject, units=tuple(units), toolchain=toolchain, contains=tuple(what),
+        name=name,
+        key=key,
+        subject=units[0].subject,
+        units=tuple(units),
+        toolchain=toolchain,
+        contains=tuple(what),
         link_flags=tuple(link),
-    )  # fmt: skip
+        libraries=tuple(libraries),
+    )
 
 
 def _with_clang(lane: Lane) -> tuple[Lane, Toolchain]:
@@ -127,8 +140,8 @@ def _host_side(registry: Registry, choice: Choice, native: Lane) -> list[Program
     ]
     oracle = side_units(registry, lane, choice.generics, toolchain, name="oracle", flags=_PIC, coverage=())
     return [
-        _program("pair.so", pair, toolchain, _SHARED, ["comparison"]),
-        _program("oracle.so", oracle, toolchain, _SHARED, [item.driver for item in choice.generics]),
+        program("pair.so", pair, toolchain, _SHARED, ["comparison"]),
+        program("oracle.so", oracle, toolchain, _SHARED, [item.driver for item in choice.generics]),
     ]
 
 
@@ -142,24 +155,37 @@ def _what(choice: Choice) -> list[str]:
     return [item.driver for item in choice.implementations]
 
 
-def build_in_process(registry: Registry, choice: Choice, native: Lane) -> Built:
-    """Build, or find in the cache, the shared objects of a target that runs natively; raises as ``build_shim`` does."""
+def build_in_process(registry: Registry, choice: Choice, native: Lane, *, blind: bool = False) -> Built:
+    """Build, or find in the cache, the shared objects of a target that runs natively; raises as ``build_shim`` does.
+
+    With ``blind`` nothing is instrumented.
+    """
     lane, toolchain = _with_clang(choice.lane)
-    units = side_units(registry, lane, choice.implementations, toolchain, name="subject", flags=_PIC, coverage=COVERAGE)
-    subject = _program("subject.so", units, toolchain, _SHARED, _what(choice))
+    units = side_units(
+        registry,
+        lane,
+        choice.implementations,
+        toolchain,
+        name="subject",
+        flags=_PIC,
+        coverage=() if blind else COVERAGE,
+    )
+    subject = program("subject.so", units, toolchain, _SHARED, _what(choice))
     return Built(*build_programs([*_host_side(registry, choice, native), subject], None))
 
 
-def build_emulated(registry: Registry, choice: Choice, native: Lane) -> Built:
+def build_emulated(registry: Registry, choice: Choice, native: Lane, *, blind: bool = False) -> Built:
     """Likewise of a target whose subject runs under an emulator."""
     if choice.lane.runner != "qemu":
         raise BadInput(f"{choice.lane.name} is no lane of an emulator")
     lane, toolchain = _with_clang(choice.lane)
-    units = side_units(registry, lane, choice.implementations, toolchain, name="subject", flags=(), coverage=COVERAGE)
+    units = side_units(
+        registry, lane, choice.implementations, toolchain, name="subject", flags=(), coverage=() if blind else COVERAGE
+    )
     units += [
         unit for unit in plan_shim(registry, lane, choice.implementations, toolchain).units if unit.name == "signals"
     ]
     units.append(own_unit(registry.root, "guest", ["guest.c"], toolchain, ["-DSIDE_NAME=subject_side"]))
     units.append(rows_unit(registry.root, choice.rows, toolchain, ()))
-    subject = _program("guest", units, toolchain, _STATIC, _what(choice))
+    subject = program("guest", units, toolchain, _STATIC, _what(choice))
     return Built(*build_programs([*_host_side(registry, choice, native), subject], None))

@@ -12,11 +12,14 @@ from crosslane.model import Algorithm, Cell, Implementation, Lane, Registry
 from crosslane.names import match_cell, select_cells, unknown_name
 from crosslane.plan import DEFAULT_SEED, manifest_of
 from crosslane.registry import cells
+from crosslane.wire import Watch
 
-__all__ = ["FAMILIES", "Choice", "Row", "choose", "rows_of", "rows_text"]
+__all__ = ["FAMILIES", "WATCHED", "Choice", "Row", "choose", "rows_of", "rows_text"]
 
 FAMILIES = ("oneshot", "streaming", "aead", "keyschedule")
 """In the order of ``fuzz/targets/native/target.h``."""
+WATCHED = Watch.ALL & ~Watch.WIPE
+"""Instrumented code hands what it compares to the engine, on the stack: what a call leaves there is not its doing."""
 _DEFAULTS = {
     "oneshot": ("ctr(sm4)", "cbc(sm4)", "xts(sm4)", "cts_cbc(sm4)"),
     "streaming": ("ctr(sm4)", "cbc(sm4)", "cfb(sm4)"),
@@ -133,18 +136,23 @@ def choose(registry: Registry, family: str, patterns: Sequence[str], native: Lan
     return Choice(family, lane, rows, tuple(fitting))
 
 
+def _is_usable(lane: Lane) -> bool:
+    """Whether a target can run in a lane: built as usual, where code paths can be seen."""
+    return lane.usual and not lane.hides and not lane.suite and lane.arch in _DEFAULT_DRIVERS
+
+
 def _lane_of(registry: Registry, own: Sequence[Cell], pattern: str, native: Lane) -> Lane:
     """The one lane of some cells: the native one where a pattern leaves it open."""
     names = sorted({cell.lane for cell in own})
     lanes = {lane.name: lane for lane in registry.lanes}
-    usable = [name for name in names if lanes[name].usual and not lanes[name].hides]
+    usable = [name for name in names if _is_usable(lanes[name])]
     open_pattern = "@" not in pattern and not any(match_cell(cell, pattern) and cell.lane == pattern for cell in own)
     if open_pattern and native.name in usable:
         return native
     if open_pattern and len(usable) > 1:
         usable = [name for name in usable if name.endswith("_max")] or usable
     if not usable:
-        known = [lane.name for lane in registry.lanes if lane.usual and lane.arch in _DEFAULT_DRIVERS]
+        known = [lane.name for lane in registry.lanes if _is_usable(lane)]
         raise unknown_name("lane that a target can run in", names[0], known, hint="end the cell with @ and one of them")
     if len(usable) > 1:
         raise BadInput(

@@ -40,17 +40,17 @@ Fuzzes implementations against generic. Flags with one dash are libFuzzer's: -he
 """
 
 
-def open_pair(registry: Registry, choice: Choice, *, only_decodes: bool = False) -> Pair:
+def open_pair(registry: Registry, choice: Choice, *, only_decodes: bool = False, blind: bool = False) -> Pair:
     """Build and load both sides of a choice; the subject's in a guest where its lane is an emulator's.
 
-    With ``only_decodes`` there is no subject. Raises CrosslaneError.
+    With ``only_decodes`` there is no subject; a ``blind`` one is not instrumented. Raises CrosslaneError.
     """
     native = native_lane(registry)
     if only_decodes:
         return Pair(build_host_side(registry, choice, native), choice, only_decodes=True)
     if choice.lane.runner == "native":
-        return Pair(build_in_process(registry, choice, native), choice)
-    built = build_emulated(registry, choice, native)
+        return Pair(build_in_process(registry, choice, native, blind=blind), choice)
+    built = build_emulated(registry, choice, native, blind=blind)
     return Pair(built, choice, guest=Guest(registry.root, built.subject, choice))
 
 
@@ -84,7 +84,8 @@ class _Recorder:
                 file=sys.stderr,
             )
             return
-        print(f"crosslane: {seen.text}; the input is {file}", file=sys.stderr, flush=True)
+        number = self._pair.num_executions
+        print(f"crosslane: execution {number}: {seen.text}; the input is {file}", file=sys.stderr, flush=True)
         command = [sys.executable, "-m", "crosslane", "targets", "keep", self._pair.choice.family, str(file)]
         for cell in self._options.cells:
             command += ["--cell", cell]
@@ -127,7 +128,7 @@ def run_target(family: str, argv: Sequence[str]) -> None:
     engine = load_engine()
     registry = load_registry(data_root(), tuple(Path(folder) for folder in options.impls))
     choice = choose(registry, family, options.cells, native_lane(registry))
-    pair = open_pair(registry, choice)
+    pair = open_pair(registry, choice, blind=options.blind)
     print(f"crosslane: {family}: {', '.join(choice.cells)}", file=sys.stderr, flush=True)
     options.export()
     _loop(engine, pair, options, [argv[0], *rest])
