@@ -42,10 +42,16 @@ _SUITES = ("bookworm", "trixie")
 
 @dataclass(frozen=True)
 class Planned:
-    """One step: its name, and the arguments of ``crosslane``."""
+    """One step: its name, and what runs: a program of the virtual environment, ``crosslane`` unless it is another."""
 
     name: str
     arguments: tuple[str, ...]
+    program: str = "crosslane"
+
+    @property
+    def shown(self) -> str:
+        """The command as it is printed."""
+        return f"{self.program} {shlex.join(self.arguments)}"
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,7 @@ def plan(night: Night) -> list[Planned]:
                 "--seed", night.seed,
             ),
         ),
+        Planned("docs", ("run", "-e", "docs-nightly"), "tox"),
     ]  # fmt: skip
 
 
@@ -140,7 +147,7 @@ def main(arguments: Sequence[str], root: Path = prepare.ROOT) -> int:
     print(f"ci/nightly: seed {night.seed!r}", flush=True)
     if options.listed:
         for step in chosen:
-            print(f"{step.name}: crosslane {shlex.join(step.arguments)}")
+            print(f"{step.name}: {step.shown}")
         return 0
     (root / RESULTS).mkdir(exist_ok=True)
     try:
@@ -188,8 +195,8 @@ def _chosen(planned: Sequence[Planned], names: Sequence[str]) -> list[Planned]:
 
 
 def _run(step: Planned, root: Path) -> tuple[str, int, float]:
-    command = [prepare.tool(root, "crosslane"), *step.arguments]
-    print(f"$ crosslane {shlex.join(step.arguments)}", flush=True)
+    command = [prepare.tool(root, step.program), *step.arguments]
+    print(f"$ {step.shown}", flush=True)
     started = time.monotonic()
     return step.name, steps.wait(step.name, command, root), time.monotonic() - started
 

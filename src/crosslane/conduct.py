@@ -26,6 +26,7 @@ from crosslane.plan import AlgorithmPlan
 from crosslane.promises import promised
 from crosslane.records import AlgorithmResult
 from crosslane.refcheck import Sample, take_samples
+from crosslane.replays import run_regressions
 from crosslane.seal import finished_batch
 from crosslane.trials import NUM_CASES, TrialBatch, run_threads, trial_batch
 from crosslane.wire import Batch, Results, Watch
@@ -186,6 +187,7 @@ def _run_group(
     plan, desks = runs[0].plan, [opened[index] for index in group]
     for desk in desks:
         open_desk(desk, plan.manifest.block_len)
+    run_regressions(plan, desks, bench.oracle, bench.memory, bench.notify)
     run_vectors(published, desks, bench.memory, bench.notify)
     run_chains(plan, desks, bench.memory, bench.notify)
     for desk in desks:

@@ -86,6 +86,8 @@ class Executor:
         self.taken = [0] * wire.NUM_CLASSES
         self.report = ""
         """What a sanitizer said of the last case that departed."""
+        self.printed = False
+        """Whether the subject has written to its standard output."""
         self.growth = 0
         """Bytes by which the memory of one process of its own grew at most since its first batch."""
         self._first_private = -1
@@ -189,6 +191,7 @@ class Executor:
         if not self._shim.mapped:
             self._take_inline(done)
         self._next = done.next_case
+        self.printed |= done.printed
         self.taken = [old | new for old, new in zip(self.taken, done.taken, strict=True)]
         self.cpu_ns += done.cpu_ns - self._shim_cpu_ns
         self._shim_cpu_ns = done.cpu_ns

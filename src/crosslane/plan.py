@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosslane.corpora import VectorFile
+from crosslane.directed import NamedBatch
 from crosslane.errors import BadInput, HarnessFault, MissingTool
 from crosslane.execute import Station
 from crosslane.instances import instance_of, instances
@@ -58,7 +59,7 @@ class Counts:
     emulated: int = 24_576
     other: int = 640
     provider: int = 16_384
-    provider_emulated: int = 6_144
+    provider_emulated: int = 2_048
     backend: int = 8_192
 
     @classmethod
@@ -135,6 +136,7 @@ class AlgorithmPlan:
     departure, ``without`` those that were left out. ``large_len`` are the bytes of its large message, 0 for none.
     ``first_batch`` is the batch that it begins with; ``cases_only``: its batches are run and nothing beside them, as a
     campaign does round after round.
+    ``regressions`` are stored cases that run before all else.
     """
 
     name: str
@@ -152,6 +154,7 @@ class AlgorithmPlan:
     large_len: int = LARGE_LEN
     first_batch: int = 0
     cases_only: bool = False
+    regressions: NamedBatch | None = None
 
     @property
     def total(self) -> int:

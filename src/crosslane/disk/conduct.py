@@ -23,11 +23,12 @@ from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor
 from crosslane.findings.case import case_of
 from crosslane.findings.gather import Raw
+from crosslane.manifest import Manifest
 from crosslane.plan import AlgorithmPlan
-from crosslane.records import SECTORS, AlgorithmResult
+from crosslane.records import SECTORS, AlgorithmResult, Finding
 from crosslane.wire import CASE_RESULT, Batch, Results, Verdict, Watch
 
-__all__ = ["DiskJob", "DiskResult", "conduct_disks", "image_requests"]
+__all__ = ["DiskJob", "DiskResult", "conduct_disks", "image_requests", "planned_comparisons", "takes_key"]
 
 _GROUP = 12
 """Cells whose processes live side by side: an emulator takes 10 MiB and more."""
@@ -104,6 +105,7 @@ def conduct_disks(job: DiskJob) -> DiskResult:
         sectors = [part for number in numbers for part in _sector_parts(run, number)]
         for begin in range(0, len(desks), _GROUP):
             _run_group(run, desks[begin : begin + _GROUP], sectors)
+        _note_ivs(run, desks)
         notes += run.judge.notes()
     except HarnessFault as fault:
         notes.append(str(fault))
@@ -198,6 +200,16 @@ def _run_group(run: _Run, desks: Sequence[Desk], sectors: Sequence[_Part]) -> No
         desk.executor.release()
 
 
+def _note_ivs(run: _Run, desks: Sequence[Desk]) -> None:
+    """Wrong ivs are findings of generic's own native cell, or of the first that ran: the workload has made them."""
+    alive = [desk for desk in desks if desk.alive]
+    owners = [desk for desk in alive if desk.plan.station == run.job.plan.oracle] or alive
+    for (generator, judge), text in run.judge.wrong.items() if owners else ():
+        name = f"{SECTORS}{run.job.plan.manifest.digest}:ivs:{generator.partition(':')[0]}"
+        owners[0].num_departed += 1
+        owners[0].findings["ivs", generator, judge] = Finding(name, "disagree", "iv", "alone", 1, text)
+
+
 def _run_part(run: _Run, desks: Sequence[Desk], part: _Part) -> None:
     """One batch in some cells at the same time."""
     wire.encode_batch_into(part.batch, run.memory.view)
@@ -233,6 +245,11 @@ def _finish(run: _Run, desk: Desk, part: _Part) -> None:
             raws.append(Raw(case, departure, f"{part.name}:{departure.case}"))
         one = one_case(batch, part.expected, departure.case)
         confirm_departure(desk, batch, departure, one, lambda case: f"{part.name}:{case}")
+
+
+def takes_key(manifest: Manifest, key: bytes) -> bool:
+    """Whether a key is of a length that the cells of a manifest take: a library may not know all of a cipher's."""
+    return len(key) in {length * manifest.num_keys + manifest.key_extra_len for length in manifest.key_lens}
 
 
 def planned_comparisons(job: DiskJob, *, large: bool) -> int:

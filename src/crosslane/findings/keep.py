@@ -21,10 +21,11 @@ from crosslane.findings.answers import JudgeName, expected_of, published
 from crosslane.findings.case import Case, case_of, whole_batch
 from crosslane.findings.classify import Classified
 from crosslane.findings.company import fault_in_company
-from crosslane.findings.deviations import Deviation
+from crosslane.findings.deviations import Deviation, Ran
 from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_departures, replays
 from crosslane.findings.judge import Judge
 from crosslane.findings.record import Key, Record, State
+from crosslane.findings.regressed import regression_place, regression_raws
 from crosslane.findings.reproducer import Ingredients, harness_of, repro_text
 from crosslane.findings.store import UPSTREAM, Kept, Store
 from crosslane.findings.upstream import Upstream, program_text
@@ -34,11 +35,12 @@ from crosslane.instances import instances
 from crosslane.large import LARGE
 from crosslane.manifest import parse_case_id
 from crosslane.model import Implementation, Lane, Provider, Registry
+from crosslane.names import parse_cell
 from crosslane.plan import AlgorithmPlan, CellPlan, RunPlan
-from crosslane.records import AlgorithmResult, CellResult, Finding, Library
+from crosslane.records import AlgorithmResult, CellResult, Finding
 from crosslane.registry import implementation_named, mode_named
 from crosslane.toolchain import lane_toolchain
-from crosslane.trials import is_trial
+from crosslane.trials import THREADS, is_trial
 from crosslane.wire import Buffer, Symptom, Verdict
 
 __all__ = [
@@ -49,8 +51,8 @@ __all__ = [
     "kept_lines",
     "left_trials",
     "look_into",
+    "ran_of",
     "subject_of",
-    "version_of",
 ]
 
 _MOST_BATCHES = 4
@@ -112,7 +114,7 @@ class Keeper:
         self._store = store
         self._revision = revision
         self._impls = tuple(sorted(str(Path(folder).resolve()) for folder in impls))
-        self._deviations = {item.key.id: item for item in deviations}
+        self._deviations = tuple(deviations)
         self._say = say
 
     def keep(
@@ -145,22 +147,20 @@ class Keeper:
             for (place, cell), (found, why) in zip(item.job.cells, item.found, strict=True):
                 name, lane = str(place.cell), by_name[place.cell.lane]
                 failed += [(name, why)] if why else []
-                sightings += [(name, self._put(item.job.plan, place, lane, cell.library, fault)) for fault in found]
+                sightings += [(name, self._put(item.job.plan, place, lane, cell, fault)) for fault in found]
         return KeptRun(tuple(sightings), tuple(failed))
 
-    def _put(self, plan: AlgorithmPlan, place: CellPlan, lane: Lane, library: Library | None, found: _Found) -> Record:
+    def _put(self, plan: AlgorithmPlan, place: CellPlan, lane: Lane, cell: CellResult, found: _Found) -> Record:
         """Write one fault of one cell, and of a library's what its maintainers need."""
-        fault, version = found.fault, library.version if library else ""
-        driver = place.cell.driver + (f":{place.cell.backend}" if place.cell.backend else "")
+        fault, ran = found.fault, ran_of(cell)
         symptom = fault.departure.symptom
         name = symptom.name.lower() if symptom is not Symptom.NONE else fault.departure.verdict.name.lower()
-        key = Key(driver, str(plan.algorithm), name, fault.classified.text)
+        key = Key(ran.implementation, str(plan.algorithm), name, fault.classified.text)
         batch = whole_batch(fault.case)
         text = found.text or departure_text(batch, replace(fault.departure, case=len(batch) - 1), place.arch)
         expected = expected_of(plan, fault.case, found.judge, fault.name)
         made_of = ingredients(self._registry, place.cell.driver, plan.algorithm.mode, lane)
-        deviation = self._deviations.get(key.id)
-        is_accepted = deviation is not None and deviation.is_in_force(version)
+        is_accepted = any(item.accepts(key, ran) for item in self._deviations)
         state = "accepted" if is_accepted and found.state == "open" else found.state
         record = Record(
             key=key,
@@ -184,7 +184,7 @@ class Keeper:
         kept = stored.record
         if place.instance is not None and stored.case == fault.case:
             finding = Upstream(
-                self._registry.root, key, place.instance, library, fault.case, expected, text=text.rstrip(".")
+                self._registry.root, key, place.instance, cell.library, fault.case, expected, text=text.rstrip(".")
             )
             self._store.attach(kept.id, _upstream_texts(finding, plan, place, found), UPSTREAM)
         if (kept.state == "accepted") != is_accepted and kept.state in ("accepted", "open"):
@@ -203,9 +203,11 @@ def _upstream_texts(finding: Upstream, plan: AlgorithmPlan, place: CellPlan, fou
     return {"upstream.md": report_text(finding, rows), finding.file_name: program_text(finding)}
 
 
-def version_of(cell: CellResult) -> str:
-    """The version of the library that a cell judged; empty where it judged none."""
-    return cell.library.version if cell.library else ""
+def ran_of(result: CellResult) -> Ran:
+    """A cell's result as deviations ask for it."""
+    cell = parse_cell(result.cell)
+    driver = cell.driver + (f":{cell.backend}" if cell.backend else "")
+    return Ran(driver, str(cell.algorithm), cell.lane, result.library.version if result.library else "")
 
 
 def left_trials(
@@ -213,15 +215,15 @@ def left_trials(
 ) -> Iterator[tuple[str, str]]:
     """Departures of trials, which no case shows.
 
-    Of a cell whose cases depart too the self-test says nothing new, nor does the long message where all of them are
-    accepted: it is in place and ends in a part of a block, as cases are that depart for that.
+    Of a cell whose cases depart too the self-test says nothing new. Nor do the long message and two threads where all
+    of them are accepted: the one is in place and ends in a part of a block, the other are cases of the same batch.
     """
     states: dict[str, set[str]] = {}
     for name, record in sightings:
         states.setdefault(name, set()).add(record.state)
     for cell in (cell for result in results for cell in result.cells):
         told = [BULK] if cell.cell in states else []
-        told += [LARGE] if states.get(cell.cell) == {"accepted"} else []
+        told += [LARGE, THREADS] if states.get(cell.cell) == {"accepted"} else []
         for item in cell.findings:
             if is_trial(item.case_id) and not any(item.case_id.startswith(f"{name}-") for name in told):
                 yield cell.cell, _as_trial(item)
@@ -290,7 +292,9 @@ def _faults(
     """The faults of a cell; those that are new are added to ``known``."""
     suspect = Suspect(plan.manifest, plan.oracle, place.station, place.arch, plan.bounded)
     with suspect.judge() as judge:
-        raws = _unsealed(judge, given) or [*_raw(judge, plan, place, cell), *_vector_raws(judge, plan, cell)]
+        raws = _unsealed(judge, given) or [
+            *regression_raws(judge, plan, cell), *_raw(judge, plan, place, cell), *_vector_raws(judge, plan, cell)
+        ]  # fmt: skip
         faults = faults_of(judge, suspect, raws, known)
         known += [fault for fault in faults if fault not in known]
         yield from (_Found(fault) for fault in faults)
@@ -322,7 +326,7 @@ def _raw(judge: Judge, plan: AlgorithmPlan, place: CellPlan, cell: CellResult) -
 
 def _vector_raws(judge: Judge, plan: AlgorithmPlan, cell: CellResult) -> list[Raw]:
     """Vectors that a cell answers otherwise than generic does, as cases like any other."""
-    wanted = {item.case_id for item in cell.findings if ":" in item.case_id}
+    wanted = {item.case_id for item in cell.findings if item.of_vector}
     found: list[Raw] = []
     for long in (False, True):
         directed = vector_batch(plan.vectors, plan.manifest, bounded=plan.bounded, long=long) if wanted else None
@@ -372,6 +376,9 @@ def _in_company(judge: Judge, plan: AlgorithmPlan, suspect: Suspect, finding: Fi
         return (departure.verdict.name.lower(), departure.symptom.name.lower()) == (finding.verdict, finding.symptom)
 
     name = finding.case_id
+    place = regression_place(plan, name)
+    if place is not None:
+        return fault_in_company(judge, suspect, *place, wanted=wanted, name=name)
     if ":" not in name:
         case_id = parse_case_id(name)
         batch = judge.generated(case_id.batch)
@@ -387,12 +394,16 @@ def _in_company(judge: Judge, plan: AlgorithmPlan, suspect: Suspect, finding: Fi
 def _case_named(judge: Judge, plan: AlgorithmPlan, finding: Finding, given: Sequence[Raw]) -> tuple[Case | None, str]:
     """The case of a finding, sealed, and what kind it is."""
     algorithm = plan.manifest.algorithm
-    if finding.of_sectors:
-        return next((raw.case for raw in given if raw.name == finding.case_id), None), "case"
+    came = next((raw.case for raw in given if raw.name == finding.case_id), None)
+    if came is not None or finding.of_sectors:
+        return came, "case"
     if ":" not in finding.case_id:
         case_id = parse_case_id(finding.case_id)
         batch = judge.generated(case_id.batch)
         return case_of(select_cases(batch, np.array([case_id.index])), 0, algorithm), "case"
+    place = regression_place(plan, finding.case_id)
+    if place is not None:
+        return case_of(*place, algorithm), "case"
     directed = published(plan, finding.case_id)
     return (case_of(directed.batch, 0, algorithm), "vector") if directed is not None else (None, "")
 
