@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-__all__ = ["Command", "Row", "Said", "commands_of", "read_table"]
+__all__ = ["Command", "Row", "Said", "commands_of", "file_of", "read_table"]
 
 _PROGRAMS = (
     "apt", "apt-get", "awk", "cat", "cc", "clang", "cp", "crosslane", "cryptsetup", "docker", "export", "gcc", "git",
@@ -23,7 +24,7 @@ _PROGRAMS = (
 _FIRST = re.compile(rf"(\w+=\S+ +)*({'|'.join(map(re.escape, _PROGRAMS))}|\.?/?(ci|\.ci|\.venv)/\S+)( |$)")
 _ASSIGNMENT = re.compile(r"[A-Z_]+=\S+$")
 _SHELLS = ("sh", "shell", "bash", "console")
-_SYNOPSIS = re.compile(r"\[[^\]]*\]|\.\.\.|(?<=\w)\|(?=\w)")
+_SYNOPSIS = re.compile(r" \[(-|[A-Z])|\.\.\.|(?<=\w)\|(?=\w)")
 _COMMENT = re.compile(r"\s{2,}#.*$")
 
 
@@ -44,13 +45,15 @@ class Said:
 class Command:
     """How a command of the pages is run: where, with what in place of its placeholders, and what must come of it.
 
-    ``steps`` run before it. ``says`` is a pattern that its output must have. ``nightly``: it takes minutes.
+    ``steps`` run before it. ``says`` is a pattern that its output must have. ``interrupt_s``: it goes on without end,
+    and is interrupted then (0: never). ``nightly``: it takes minutes.
     """
 
-    status: int = 0
+    status: tuple[int, ...] = (0,)
     says: str = ""
     where: str = "desk"
     nightly: bool = False
+    interrupt_s: float = 0
     steps: tuple[str, ...] = ()
     replace: Mapping[str, str] = field(default_factory=dict)
 
@@ -96,7 +99,7 @@ def _joined(content: str) -> Iterator[tuple[int, str]]:
         waiting = ""
 
 
-_RUN_KEYS = {"status", "says", "where", "nightly", "steps", "replace"}
+_RUN_KEYS = {"status", "says", "where", "nightly", "interrupt_s", "steps", "replace"}
 
 
 def read_table(path: Path) -> dict[str, Row]:
@@ -118,4 +121,20 @@ def _row(entry: dict[str, Any]) -> Row:
         assert set(entry) == {"reason", "review"}, f"{text!r}: a reason needs a review date, and nothing else"
         return Row(text, None, reason=entry["reason"], review=entry["review"])
     assert set(entry) <= _RUN_KEYS, f"{text!r}: has keys that are not known: {sorted(set(entry) - _RUN_KEYS)}"
-    return Row(text, Command(**{**entry, "steps": tuple(entry.get("steps", ()))}))
+    status = entry.pop("status", 0)
+    statuses = (status,) if isinstance(status, int) else tuple(status)
+    return Row(text, Command(**{**entry, "status": statuses, "steps": tuple(entry.get("steps", ()))}))
+
+
+def file_of(page: Path, name: str) -> str:
+    """The block of a page that follows the words that say to write the file."""
+    tokens = MarkdownIt("commonmark").parse(page.read_text(encoding="utf-8"))
+    said = [
+        number for number, token in enumerate(tokens) if token.type == "inline" and f"Write `{name}`" in token.content
+    ]
+    return next(token.content for token in tokens[said[0] :] if token.type in {"fence", "code_block"})
+
+
+if __name__ == "__main__":
+    _page, _name = sys.argv[1:]
+    Path(_name).write_text(file_of(Path(__file__).parents[1] / "docs" / "how-to" / _page, _name), encoding="utf-8")

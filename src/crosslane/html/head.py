@@ -56,7 +56,7 @@ def head_of(result: RunResult, found: Sequence[Found], gated: Gated | None) -> H
     actions = list(_gate_actions(gated) if gated is not None else _actions(result, found))
     green = is_green(result, gated)
     state: Literal["green", "red", "part"] = "green" if green else "red"
-    if not green and len(actions) == 1 and result.unfinished:
+    if gated is None and len(actions) == 1 and result.unfinished:
         state = "part"
     return Head(
         state=state,
@@ -107,6 +107,7 @@ def _actions(result: RunResult, found: Sequence[Found]) -> Iterator[Action]:
     yield from _other_reds(cells)
 
 
+_MEND = "See it again and mend it: no finding was kept of it that could be accepted."
 _CURE = "See it again, explain it, then mend it, or accept it with a reason and a date."
 
 
@@ -139,7 +140,7 @@ def _other_reds(cells: Sequence[CellResult]) -> Iterator[Action]:
         first = next(item.reason for item in mine[0].judgements if item.passed is False)
         more = f" and {len(mine) - 1} more" if len(mine) > 1 else ""
         text = f"{', '.join(failed)}: {first}"
-        yield Action(f"{mine[0].cell}{more}", text, _CURE, f"crosslane check --cell '{mine[0].cell}'", "red")
+        yield Action(f"{mine[0].cell}{more}", text, _MEND, f"crosslane check --cell '{mine[0].cell}'", "red")
 
 
 def _sentences(result: RunResult, found: Sequence[Found], gated: Gated | None) -> Iterator[str]:

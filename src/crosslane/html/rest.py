@@ -171,7 +171,7 @@ def _sentences(result: RunResult) -> Iterable[Idle]:
     for note in (*result.notes, *judged_lines(result)):
         yield Idle("note", "the run", "", 1, note)
     for line in resting_lines(result):
-        yield Idle("no library", "algorithms", "", 1, line)
+        yield Idle("judged by no library", "algorithms", "", 1, line)
 
 
 def _names(names: Iterable[str]) -> str:
