@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures fuzz targets: executions a second, of wall and of CPU time, and what coverage is worth.
 
-``.venv/bin/python tests/measure_targets.py [--runs 300000] [--seeds 3] [--part rates]``. Executions are counted between a short run
-and a long one, so that starting is not in them; CPU time is that of all processes, the emulator's among them. The
-branch to be found compares four bytes of data with a number that no list of values contains: with coverage it is
-found at an execution N, and a blind run gets ten times as many. Status 1 where a number is not reached.
+``.venv/bin/python tests/measure_targets.py [--runs 300000] [--seeds 3] [--part rates]``. Executions are counted
+between a short run and a long one, so that starting is not in them; CPU time is that of all processes, the
+emulator's among them. The branch to be found compares four bytes of data with a number that no list of values
+contains: with coverage it is found at an execution N, and a blind run gets ten times as many. Status 1 where a
+number is not reached.
 """
 
 from __future__ import annotations
