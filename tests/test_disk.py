@@ -31,6 +31,7 @@ from crosslane.disk.spec import GENERATORS, parse_spec, specs_of
 from crosslane.disk.workload import EDGES, draw_disks
 from crosslane.errors import BadInput, MissingTool
 from crosslane.job import Job
+from crosslane.outputs import Outputs
 from crosslane.plan import AlgorithmPlan, Counts, Selection
 from crosslane.records import SECTORS as SECTORS_ID
 from crosslane.registry import load_registry
@@ -217,8 +218,8 @@ def test_a_file_that_is_no_image_a_wrong_passphrase_and_a_cut_one_are_refused(im
         (image.file, tmp_path / "none", "cannot be read"),
     ):
         with pytest.raises(BadInput, match=sentence):
-            run_disk(given, QUIET, None, (), given=GivenImage(file, key))
-    assert run_disk(given, QUIET, None, (), given=GivenImage(image.file, right)) == 0
+            run_disk(given, QUIET, Outputs(), (), given=GivenImage(file, key))
+    assert run_disk(given, QUIET, Outputs(), (), given=GivenImage(image.file, right)) == 0
 
 
 def test_an_image_of_a_cipher_that_is_not_selected_is_refused(image: Image, tmp_path: Path) -> None:
@@ -226,7 +227,7 @@ def test_an_image_of_a_cipher_that_is_not_selected_is_refused(image: Image, tmp_
     right.write_bytes(b"every implementation agrees")
     other = job("xts(aes)/aes-generic@x86_64_native")
     with pytest.raises(BadInput, match=r"no cell of cbc\(aes\), which"):
-        run_disk(other, QUIET, None, (), given=GivenImage(image.file, right))
+        run_disk(other, QUIET, Outputs(), (), given=GivenImage(image.file, right))
 
 
 def test_other_modes_are_refused() -> None:

@@ -21,6 +21,6 @@ def judge(cell: CellResult) -> Outcome:
         return Outcome(False, f"{cell.skipped} cases were not judged: the subject or the oracle ended before them")
     if cell.comparisons == 0:
         return Outcome(None, "nothing was compared: no vector is at hand and no comparison was asked for")
-    made = cell.comparisons - cell.num_vectors
+    made = cell.comparisons - cell.num_vectors - cell.num_regressions
     few = made < cell.wanted
     return Outcome(not few, f"only {made} comparisons of the {cell.wanted} promised" if few else "")

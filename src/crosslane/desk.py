@@ -56,6 +56,7 @@ class Desk:
     num_threaded: int = 0
     num_large: int = 0
     num_bulk: int = 0
+    num_regressions: int = 0
     hangs: bool = False
     judged_by: dict[str, int] = field(default_factory=dict)
     coverage: Coverage = field(default_factory=Coverage)
@@ -266,6 +267,7 @@ def result_of(desk: Desk) -> CellResult:
         num_threaded=desk.num_threaded,
         num_large=desk.num_large,
         num_bulk=desk.num_bulk,
+        num_regressions=desk.num_regressions,
         wipes=desk.plan.wipes,
         judged_by=desk.judged_by,
         findings=tuple(desk.findings.values()),

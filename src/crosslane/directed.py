@@ -15,7 +15,16 @@ from crosslane.generate import output_lens, select_cases
 from crosslane.manifest import POLICY_BITS, Manifest
 from crosslane.wire import CASE, CASE_RESULT, OP, Batch, Edge, Flag, OpKind, Results, Status, Verdict
 
-__all__ = ["DirectedBatch", "DirectedBuilder", "Known", "select_directed", "spread", "vector_batch", "within"]
+__all__ = [
+    "DirectedBatch",
+    "DirectedBuilder",
+    "Known",
+    "NamedBatch",
+    "select_directed",
+    "spread",
+    "vector_batch",
+    "within",
+]
 
 _MAX_ITERATIONS_BOTH_WAYS = 10_000
 _LONG_ITERATIONS = 100_000
@@ -25,6 +34,14 @@ _LEAST_OF_SOURCE = 8
 _CASE = struct.Struct("<QIIBBHIQ")
 _OP = struct.Struct("<8B5Q")
 """Records of ``wire.CASE`` and ``wire.OP``: a hundred thousand cases as Python's numbers would take 150 MB."""
+
+
+@dataclass(frozen=True)
+class NamedBatch:
+    """A batch of stored cases, ready to run, and a name for each; generic answers it."""
+
+    batch: Batch
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def library_rows(registry: Registry, plans: RunPlan, results: Sequence[Algorithm
                 has = instance.provider.domain(algorithm.mode, algorithm.cipher) is not None
                 verdict = "not promised" if has else "outside domain"
                 rows.append(LibraryRow(name, lane, lost.name, place_of(instance), library, str(algorithm), verdict))
-    return tuple(rows)
+    return tuple(sorted(rows, key=lambda row: (row.name, row.lane, row.backend)))
 
 
 def _algorithms(registry: Registry) -> list[Algorithm]:

@@ -7,8 +7,8 @@ are those of ``crosslane check``. What departs and is accepted (``conformance/de
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,12 @@ _PROPERTY = "crosslane"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of ``crosslane check``, with a prefix."""
     group = parser.getgroup("crosslane", "conformance of cipher implementations")
-    group.addoption("--crosslane-cell", action="append", default=[], help="pattern of cells, such as 'ctr(*)'")
+    group.addoption(
+        "--crosslane-cell",
+        action="append",
+        default=[],
+        help="pattern of cells, such as 'ctr(*)' (default: with --crosslane-impls its implementations, else all)",
+    )
     group.addoption("--crosslane-lane", action="append", default=[], help="lane to run in (default: the gate's)")
     group.addoption("--crosslane-count", type=int, default=None, help="comparisons in each cell")
     group.addoption("--crosslane-seed", default=None, help="any sentence; it decides every case")
@@ -132,9 +137,15 @@ class CellView:
 _SUITE: pytest.StashKey[_Suite] = pytest.StashKey()
 
 
+def _drivers_of(registry: Registry, impls: Sequence[str]) -> tuple[str, ...]:
+    """The drivers of the folders given with ``--crosslane-impls``: a project tests its own code, not the suite's."""
+    return tuple(item.driver for item in registry.implementations if item.origin != "own") if impls else ()
+
+
 def _suite(config: pytest.Config) -> _Suite:
     from crosslane.campaign import keep_manifests  # noqa: PLC0415
     from crosslane.checks import load_checks  # noqa: PLC0415
+    from crosslane.corpora_tools.regressions import load_regressions, with_regressions  # noqa: PLC0415
     from crosslane.data import data_root  # noqa: PLC0415
     from crosslane.errors import CrosslaneError  # noqa: PLC0415
     from crosslane.findings.run import Findings  # noqa: PLC0415
@@ -149,6 +160,8 @@ def _suite(config: pytest.Config) -> _Suite:
         try:
             findings = Findings.at(Path("findings"), data_root(), impls)
             registry = load_registry(data_root(), tuple(Path(folder) for folder in impls))
+            if not selection.patterns:
+                selection = replace(selection, patterns=_drivers_of(registry, impls))
             selected_cells(registry, selection)  # a mistyped name is said before the vectors are read
             run = make_plans(
                 registry,
@@ -157,6 +170,7 @@ def _suite(config: pytest.Config) -> _Suite:
                 counts=Counts() if count is None else Counts.each(count),
                 vectors=all_vectors(registry, imported=config.getoption("--crosslane-vectors") == "all")[0],
             )
+            run = with_regressions(run, load_regressions(registry))
             checks = load_checks(registry.root)
         except CrosslaneError as error:
             raise pytest.Collector.CollectError(str(error)) from error

@@ -136,6 +136,8 @@ def _scan_third_party(
     found: list[Implementation] = []
     parents = problems.keep(lambda: subfolders(folder))
     for parent in parents[0] if parents else []:
+        if parent.name == "regressions":
+            continue  # stored cases, which `corpora_tools.regressions` reads
         if parent.name in ciphers:
             found += _scan_implementations(problems, parent.name, parent, origin, modes)
         else:

@@ -43,6 +43,8 @@ _MOST_RAW = 64
 class DiskJob:
     """One algorithm's plan, its images, and the batches of sectors for cells with full grids; others get one.
 
+    The plan says which batch is the first.
+
     ``generate`` makes the ivs; it is replaced by tests alone, which plant a fault there.
     """
 
@@ -99,7 +101,8 @@ def conduct_disks(job: DiskJob) -> DiskResult:
     desks = [Desk(cell, Executor(cell.station, memory), plan.quorum) for cell in plan.cells]
     notes: list[str] = []
     try:
-        sectors = [part for number in range(job.num_batches) for part in _sector_parts(run, number)]
+        numbers = range(plan.first_batch, plan.first_batch + job.num_batches)
+        sectors = [part for number in numbers for part in _sector_parts(run, number)]
         for begin in range(0, len(desks), _GROUP):
             _run_group(run, desks[begin : begin + _GROUP], sectors)
         _note_ivs(run, desks)
@@ -124,7 +127,7 @@ def conduct_disks(job: DiskJob) -> DiskResult:
 
 def _sector_parts(run: _Run, number: int) -> Iterator[_Part]:
     """The writes of a batch of disks, and then the reads of what generic wrote."""
-    manifest = run.job.plan.manifest
+    manifest, few = run.job.plan.manifest, number == run.job.plan.first_batch
     disks = draw_disks(manifest, number)
     ivs = [run.judge.ivs(run.job.generate, disk.spec.generator, disk.key, disk.numbers) for disk in disks]
     wanted = [writes(manifest, disk, iv) for disk, iv in zip(disks, ivs, strict=True)]
@@ -136,12 +139,12 @@ def _sector_parts(run: _Run, number: int) -> Iterator[_Part]:
         stored.append(np.concatenate(parts).reshape(disk.data.shape))
         at += len(requests)
     name = f"{SECTORS}{manifest.digest}-{number}"
-    yield _Part(f"{name}:write", batch, written, number == 0)
+    yield _Part(f"{name}:write", batch, written, few)
     asked = [reads(manifest, *item) for item in zip(disks, ivs, stored, strict=True)]
     plain = [reads(manifest, disk, iv, disk.data) for disk, iv in zip(disks, ivs, strict=True)]
     batch = sector_batch([request for requests in asked for request in requests])
     known = dict(enumerate(request.data for requests in plain for request in requests))
-    yield _Part(f"{name}:read", batch, with_answers(batch, run.answers(batch), known), number == 0)
+    yield _Part(f"{name}:read", batch, with_answers(batch, run.answers(batch), known), few)
 
 
 def image_requests(image: Image, ivs: Bytes, *, decrypting: bool) -> list[tuple[Request, Bytes]]:

@@ -25,12 +25,12 @@ from crosslane.disk.spec import MODES, CipherSpec
 from crosslane.disk.tools import PACKAGES, needed
 from crosslane.errors import BadInput
 from crosslane.execute import CAPACITY, Executor, execute_alone
-from crosslane.findings.run import Findings, with_faults
-from crosslane.job import Job, assemble, keep_findings, status_of
+from crosslane.findings.run import Findings, with_acceptance, with_faults
+from crosslane.job import Job, assemble, keep_findings, plainly, status_of
+from crosslane.outputs import Outputs
 from crosslane.plan import AlgorithmPlan, RunPlan, Selection, make_plans, selected_cells
 from crosslane.pss import PeakMemory
 from crosslane.report import print_report
-from crosslane.results import write_json
 from crosslane.wire import Watch
 
 __all__ = ["DEFAULT_BATCHES", "GivenImage", "plans_for_disks", "run_disk"]
@@ -148,13 +148,14 @@ def _jobs(plans: RunPlan, images: dict[str, list[Image]], count: int | None, *, 
 def run_disk(
     job: Job,
     console: Console,
-    json_file: Path | None,
+    outputs: Outputs,
     impls: tuple[str, ...],
     *,
     count: int | None = None,
     given: GivenImage | None = None,
 ) -> int:
     """Plan, make images, run, report; returns the exit status."""
+    outputs.check()
     for name in PACKAGES:
         needed(name)
     findings = Findings.at(job.findings, job.registry.root, impls) if job.findings is not None else None
@@ -171,9 +172,10 @@ def run_disk(
     raws = {cell: found for item in done for cell, found in item.raws.items()}
     kept = keep_findings(job, plans, results, findings, console, raws=raws) if findings is not None else None
     checks = load_checks(job.registry.root)
-    judged = campaign.with_judgements(with_faults(results, kept) if kept else results, checks)
+    told = with_faults(results, kept, findings.deviations) if findings and kept else results
+    judged = campaign.with_judgements(told, checks)
+    judged = with_acceptance(judged, kept, checks) if kept else judged
     result = assemble(job, plans, tuple(notes), judged, time.monotonic() - begun, memory.peak)
     print_report(result, console, impls=impls, builds=job.registry.builds)
-    if json_file is not None:
-        write_json(result, json_file)
+    outputs.write(result, say=plainly(console))
     return status_of(job, result, findings, kept, console, complete=False)

@@ -165,7 +165,7 @@ def case_from_json(text: str, where: str) -> Case:
     reader = _Reader(where)
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise reader.fail(f"is no JSON ({error})") from None
     fields = reader.only(value, (*_CASE_KEYS, "neighbours"), "the case")
     for key in _CASE_KEYS:

@@ -161,6 +161,11 @@ class Judge:
         self._subject.release()
         self._memory.close()
 
+    @property
+    def subject(self) -> Executor:
+        """The subject's processes."""
+        return self._subject
+
     def encrypt(self, batch: Batch) -> Results:
         """The oracle's answer to a batch; a view until the next call."""
         return self._asked(self._oracle, batch)

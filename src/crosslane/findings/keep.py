@@ -25,6 +25,7 @@ from crosslane.findings.deviations import Deviation, Ran
 from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_departures, replays
 from crosslane.findings.judge import Judge
 from crosslane.findings.record import Key, Record, State
+from crosslane.findings.regressed import regression_place, regression_raws
 from crosslane.findings.reproducer import Ingredients, harness_of, repro_text
 from crosslane.findings.store import UPSTREAM, Kept, Store
 from crosslane.findings.upstream import Upstream, program_text
@@ -42,7 +43,17 @@ from crosslane.toolchain import lane_toolchain
 from crosslane.trials import THREADS, is_trial
 from crosslane.wire import Buffer, Symptom, Verdict
 
-__all__ = ["Keeper", "KeptRun", "ingredients", "kept_lines", "left_trials", "ran_of", "subject_of"]
+__all__ = [
+    "Keeper",
+    "KeptRun",
+    "Looked",
+    "ingredients",
+    "kept_lines",
+    "left_trials",
+    "look_into",
+    "ran_of",
+    "subject_of",
+]
 
 _MOST_BATCHES = 4
 _RATE_RUNS = 10
@@ -120,18 +131,23 @@ class Keeper:
         What is kept does not depend on the number of workers: the lanes of one implementation are one worker's.
         """
         by_name = {plan.name: plan for plan in plans.algorithms}
-        lanes = {lane.name: lane for lane in plans.lanes}
         jobs = [job for result in results for job in _jobs(by_name[result.name], result, raws or {})]
         for job in jobs:
             self._say("shrinking: " + ", ".join(str(place.cell) for place, _ in job.cells))
+        looked = map(Looked, jobs, side_by_side(_look, jobs, num_workers=num_workers))
+        kept = self.put(looked, plans.lanes)
+        return replace(kept, failed=(*kept.failed, *left_trials(results, kept.sightings)))
+
+    def put(self, looked: Iterable[Looked], lanes: Sequence[Lane]) -> KeptRun:
+        """Write what was found, in order; ``lanes`` are those of the cells. Writing it once more changes nothing."""
+        by_name = {lane.name: lane for lane in lanes}
         sightings: list[tuple[str, Record]] = []
         failed: list[tuple[str, str]] = []
-        for job, looked in zip(jobs, side_by_side(_look, jobs, num_workers=num_workers), strict=True):
-            for (place, cell), (found, why) in zip(job.cells, looked, strict=True):
-                name, lane = str(place.cell), lanes[place.cell.lane]
+        for item in looked:
+            for (place, cell), (found, why) in zip(item.job.cells, item.found, strict=True):
+                name, lane = str(place.cell), by_name[place.cell.lane]
                 failed += [(name, why)] if why else []
-                sightings += [(name, self._put(job.plan, place, lane, cell, item)) for item in found]
-        failed += left_trials(results, sightings)
+                sightings += [(name, self._put(item.job.plan, place, lane, cell, fault)) for fault in found]
         return KeptRun(tuple(sightings), tuple(failed))
 
     def _put(self, plan: AlgorithmPlan, place: CellPlan, lane: Lane, cell: CellResult, found: _Found) -> Record:
@@ -226,6 +242,21 @@ class _Job:
     raws: tuple[tuple[Raw, ...], ...] = ()
 
 
+@dataclass(frozen=True)
+class Looked:
+    """What came of looking into the departures of an implementation: each cell's faults, or why there are none."""
+
+    job: _Job
+    found: Sequence[tuple[Sequence[_Found], str]]
+
+
+def look_into(
+    plan: AlgorithmPlan, result: AlgorithmResult, raws: Mapping[str, Sequence[Raw]] | None = None
+) -> list[Looked]:
+    """Shrink what departed in one result, in this process; ``Keeper.put`` keeps it."""
+    return [Looked(job, _look(job)) for job in _jobs(plan, result, raws or {})]
+
+
 def _jobs(plan: AlgorithmPlan, result: AlgorithmResult, raws: Mapping[str, Sequence[Raw]]) -> Iterable[_Job]:
     places = {str(cell.cell): cell for cell in plan.cells}
     cases = [
@@ -261,7 +292,9 @@ def _faults(
     """The faults of a cell; those that are new are added to ``known``."""
     suspect = Suspect(plan.manifest, plan.oracle, place.station, place.arch, plan.bounded)
     with suspect.judge() as judge:
-        raws = _unsealed(judge, given) or [*_raw(judge, place, cell), *_vector_raws(judge, plan, cell)]
+        raws = _unsealed(judge, given) or [
+            *regression_raws(judge, plan, cell), *_raw(judge, plan, place, cell), *_vector_raws(judge, plan, cell)
+        ]  # fmt: skip
         faults = faults_of(judge, suspect, raws, known)
         known += [fault for fault in faults if fault not in known]
         yield from (_Found(fault) for fault in faults)
@@ -279,21 +312,21 @@ def _unsealed(judge: Judge, given: Sequence[Raw]) -> list[Raw]:
     return [replace(raw, case=case) for raw, case in cases if case is not None]
 
 
-def _raw(judge: Judge, place: CellPlan, cell: CellResult) -> list[Raw]:
+def _raw(judge: Judge, plan: AlgorithmPlan, place: CellPlan, cell: CellResult) -> list[Raw]:
     """Departures of the batches that the run's findings lie in, and of the first ones."""
     per_case, per_batch = judge.manifest.messages_per_session, judge.manifest.sessions_per_batch
-    cases = -(-place.comparisons // per_case)
+    cases, first = -(-place.comparisons // per_case), plan.first_batch
     ids = [parse_case_id(item.case_id) for item in cell.findings if ":" not in item.case_id]
-    numbers = dict.fromkeys([*(item.batch for item in ids), *range(-(-cases // per_batch))])
+    numbers = dict.fromkeys([*(item.batch for item in ids), *range(first, first - (-cases // per_batch))])
     found: list[Raw] = []
     for number in list(numbers)[:_MOST_BATCHES]:
-        found += raw_departures(judge, number, max(1, cases - number * per_batch))
+        found += raw_departures(judge, number, max(1, cases - (number - first) * per_batch))
     return found
 
 
 def _vector_raws(judge: Judge, plan: AlgorithmPlan, cell: CellResult) -> list[Raw]:
     """Vectors that a cell answers otherwise than generic does, as cases like any other."""
-    wanted = {item.case_id for item in cell.findings if ":" in item.case_id}
+    wanted = {item.case_id for item in cell.findings if item.of_vector}
     found: list[Raw] = []
     for long in (False, True):
         directed = vector_batch(plan.vectors, plan.manifest, bounded=plan.bounded, long=long) if wanted else None
@@ -343,6 +376,9 @@ def _in_company(judge: Judge, plan: AlgorithmPlan, suspect: Suspect, finding: Fi
         return (departure.verdict.name.lower(), departure.symptom.name.lower()) == (finding.verdict, finding.symptom)
 
     name = finding.case_id
+    place = regression_place(plan, name)
+    if place is not None:
+        return fault_in_company(judge, suspect, *place, wanted=wanted, name=name)
     if ":" not in name:
         case_id = parse_case_id(name)
         batch = judge.generated(case_id.batch)
@@ -358,12 +394,16 @@ def _in_company(judge: Judge, plan: AlgorithmPlan, suspect: Suspect, finding: Fi
 def _case_named(judge: Judge, plan: AlgorithmPlan, finding: Finding, given: Sequence[Raw]) -> tuple[Case | None, str]:
     """The case of a finding, sealed, and what kind it is."""
     algorithm = plan.manifest.algorithm
-    if finding.of_sectors:
-        return next((raw.case for raw in given if raw.name == finding.case_id), None), "case"
+    came = next((raw.case for raw in given if raw.name == finding.case_id), None)
+    if came is not None or finding.of_sectors:
+        return came, "case"
     if ":" not in finding.case_id:
         case_id = parse_case_id(finding.case_id)
         batch = judge.generated(case_id.batch)
         return case_of(select_cases(batch, np.array([case_id.index])), 0, algorithm), "case"
+    place = regression_place(plan, finding.case_id)
+    if place is not None:
+        return case_of(*place, algorithm), "case"
     directed = published(plan, finding.case_id)
     return (case_of(directed.batch, 0, algorithm), "vector") if directed is not None else (None, "")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from crosslane.checks import Check, judge_all
 from crosslane.errors import BadInput
-from crosslane.findings.deviations import Deviation, check_dates, default_file, load_deviations, unused
+from crosslane.findings.deviations import Deviation, Ran, check_dates, default_file, load_deviations, unused
 from crosslane.findings.gather import Raw
 from crosslane.findings.keep import Keeper, KeptRun, kept_lines, ran_of
 from crosslane.findings.record import Record
@@ -25,7 +25,7 @@ from crosslane.plan import RunPlan
 from crosslane.records import AlgorithmResult, CellResult, FaultSeen
 from crosslane.results import exit_status
 
-__all__ = ["Findings", "accepted_by", "excused", "status_with", "unused_text", "with_faults"]
+__all__ = ["Findings", "accepted_by", "excused", "status_with", "unused_text", "with_acceptance", "with_faults"]
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,12 @@ class Findings:
         """Keep what the run found, shrunk by some workers; nothing is touched where nothing departed."""
         if not any(cell.findings for result in results for cell in result.cells):
             return KeptRun((), ())
-        keeper = Keeper(registry, self.store, revision=revision, impls=self.impls, deviations=self.deviations, say=say)
+        keeper = self.keeper(registry, revision=revision, say=say)
         return keeper.keep(plans, results, num_workers=num_workers, raws=raws)
+
+    def keeper(self, registry: Registry, *, revision: str, say: Callable[[str], None] = lambda _: None) -> Keeper:
+        """Who writes to the store, with the deviations that are in force."""
+        return Keeper(registry, self.store, revision=revision, impls=self.impls, deviations=self.deviations, say=say)
 
     def lines(self, kept: KeptRun) -> list[str]:
         """What is printed below the report."""
@@ -105,15 +109,23 @@ def unused_text(file: Path, idle: Deviation, algorithm: str) -> str:
     )
 
 
-def with_faults(results: Sequence[AlgorithmResult], kept: KeptRun) -> list[AlgorithmResult]:
+def with_faults(
+    results: Sequence[AlgorithmResult], kept: KeptRun, deviations: Sequence[Deviation] = ()
+) -> list[AlgorithmResult]:
     """The same results, each cell with the findings that it showed, by which checks know their own."""
-    seen: dict[str, list[FaultSeen]] = {}
+    seen: dict[str, list[Record]] = {}
     for cell, record in kept.sightings:
+        seen.setdefault(cell, []).append(record)
+    untold = dict(kept.failed)
+
+    def fault(record: Record, ran: Ran) -> FaultSeen:
         key = record.key
-        seen.setdefault(cell, []).append(FaultSeen(record.id, key.symptom, key.fault_class, record.text))
+        reasons = [item.reason for item in deviations if record.state == "accepted" and item.accepts(key, ran)]
+        return FaultSeen(record.id, key.symptom, key.fault_class, record.text, reasons[0] if reasons else "")
 
     def told(cell: CellResult) -> CellResult:
-        return replace(cell, faults=tuple(seen.get(cell.cell, ())))
+        faults = tuple(fault(record, ran_of(cell)) for record in seen.get(cell.cell, ()))
+        return replace(cell, faults=faults, untold=untold.get(cell.cell, ""))
 
     return [replace(result, cells=tuple(told(cell) for cell in result.cells)) for result in results]
 
@@ -135,6 +147,17 @@ def excused(cell: CellResult, kept: KeptRun, checks: Sequence[Check]) -> CellRes
         wanted = min(cell.wanted, made) if cell.skipped else cell.wanted
         cell = replace(cell, findings=(), faults=(), num_departed=0, skipped=0, wanted=wanted)
     return replace(cell, judgements=judge_all(checks, cell))
+
+
+def with_acceptance(
+    results: Sequence[AlgorithmResult], kept: KeptRun, checks: Sequence[Check]
+) -> list[AlgorithmResult]:
+    """The same judged results, which say of each red cell whether it is so by accepted findings alone."""
+
+    def said(cell: CellResult) -> CellResult:
+        return replace(cell, accepted=cell.red and not excused(cell, kept, checks).red)
+
+    return [replace(result, cells=tuple(said(cell) for cell in result.cells)) for result in results]
 
 
 def status_with(cells: Sequence[CellResult], kept: KeptRun, checks: Sequence[Check]) -> int:
