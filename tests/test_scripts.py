@@ -326,22 +326,9 @@ def test_a_night_goes_on_behind_a_step_that_failed_and_ends_with_the_first_statu
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
     done = run(checkout, "ci/nightly", crosslane_selftest="3", crosslane_alarms="1")
     assert done.returncode == 3
-    said = [line.split()[:2] for line in done.stdout.splitlines() if line.startswith("crosslane ")]
-    assert said == [
-        ["crosslane", name]
-        for name in [
-            "check",
-            "check",
-            "selftest",
-            "alarms",
-            "fuzz",
-            "selftest",
-            "check",
-            "providers",
-            "providers",
-            "check",
-        ]
-    ]
+    said = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("crosslane ")]
+    steps = ["check", "check", "selftest", "alarms", "fuzz", "selftest", "check", "providers", "providers", "check"]
+    assert said == steps
     last = done.stdout.splitlines()[-1]
     assert last.startswith("ci/nightly: compilers: status 0, 0 s; ")
     assert "selftest: status 3" in last
