@@ -48,21 +48,6 @@ _A_DAY = 86_400
 _SAMPLES = 60
 _MOST_GROWTH = 8 << 20
 """Bytes that the line through the second half may rise by over all of it: what a sample differs by from the next."""
-_SMALL = """
-title = "rounds as small as they can be"
-workload = "cases"
-subjects = "all"
-lanes = ["*_native"]
-gate = true
-[round]
-cells = 2
-native = 8
-emulated = 8
-other = 8
-provider = 8
-provider_emulated = 8
-backend = 8
-"""
 
 
 def _kill(kills: int, count: int) -> int:
@@ -94,7 +79,7 @@ def _killed(campaign: Campaign, kills: int, count: int) -> tuple[int, list[int]]
             campaign.command("--count", str(count)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env=dict(os.environ), start_new_session=True,
         )  # fmt: skip
-        end = time.monotonic() + luck.uniform(0.5, 4.5)
+        end = time.monotonic() + luck.uniform(0.5, 3.5)
         while time.monotonic() < end and process.poll() is None:
             time.sleep(0.05)
         if process.poll() is not None:
@@ -146,11 +131,8 @@ def _running(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
 def _day(rounds: int) -> int:
     """Returns the exit status: 0 where nothing grows."""
     with tempfile.TemporaryDirectory(prefix="crosslane-day-") as folder:
-        campaign = planted_campaign(Path(folder))
-        small = Path(folder) / "native.toml"
-        small.write_text(_SMALL)
-        command = [str(small) if word == "native" else word for word in campaign.command("--for", "30d")]
-        with _running(command) as process:
+        campaign = planted_campaign(Path(folder), count=8)
+        with _running(campaign.command("--for", "30d")) as process:
             samples = _watched(process, campaign, rounds)
         log = sum(path.stat().st_size for path in campaign.folder.glob("state.log*"))
     half = samples[len(samples) // 2 :]
@@ -194,7 +176,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("ci/measure_campaigns.py", allow_abbrev=False, description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["kill", "day"])
     parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--count", type=int, default=60_000_000, help="comparisons of the campaign that is killed")
+    parser.add_argument("--count", type=int, default=8_000_000, help="comparisons of the campaign that is killed")
     parser.add_argument("--rounds", type=int, default=2 * _A_DAY)
     options = parser.parse_args(arguments)
     if shutil.which("gcc") is None:

@@ -124,6 +124,7 @@ def work_of(job: FuzzJob, registry: Registry, seed: str, console: Console) -> Wo
             registry, selection, seed=seed, counts=job.campaign.counts, require_sandbox=job.require_sandbox,
             progress=say,
         )  # fmt: skip
+        plans = replace(plans, algorithms=tuple(job.campaign.with_layouts(plan) for plan in plans.algorithms))
     plans = _of_subjects(plans, job.campaign.subjects)
     if not candidates_of(plans.algorithms, job.campaign.workload):
         raise BadInput(

@@ -18,6 +18,7 @@ from crosslane.fuzzing.facts import CellOutcome, Outcome
 from crosslane.manifest import Manifest
 from crosslane.plan import AlgorithmPlan, CellPlan
 from crosslane.records import AlgorithmResult, CellResult, Finding
+from crosslane.wire import Watch
 
 __all__ = ["Task", "begin_round_worker", "candidates_of", "run_round", "task_of"]
 
@@ -49,7 +50,8 @@ def begin_round_worker() -> None:
 def _num_batches(manifest: Manifest, comparisons: int, workload: str) -> int:
     if workload == "disk":
         return max(1, comparisons // _MESSAGES_OF_DISKS)
-    return -(-comparisons // manifest.messages_per_batch)
+    alike = manifest.batches_alike
+    return -(-comparisons // (alike * manifest.messages_per_batch)) * alike
 
 
 def _program(cell: CellPlan) -> str:
@@ -68,6 +70,7 @@ def candidates_of(plans: Sequence[AlgorithmPlan], workload: str) -> tuple[Candid
             _program(cell),
             cell.paths,
             _num_batches(plan.manifest, cell.comparisons, workload),
+            cell.emulated,
         )
         for index, plan in enumerate(plans)
         for cell in plan.cells
@@ -78,7 +81,11 @@ def candidates_of(plans: Sequence[AlgorithmPlan], workload: str) -> tuple[Candid
 def task_of(plans: Sequence[AlgorithmPlan], choice: Choice, workload: str) -> Task:
     """What a choice asks of a worker."""
     plan = plans[choice.plan]
-    cells = tuple(cell for cell in plan.cells if str(cell.cell) in choice.cells)
+    cells = tuple(
+        replace(cell, watch=Watch.ALL & ~Watch.PATHS) if str(cell.cell) in choice.settled else cell
+        for cell in plan.cells
+        if str(cell.cell) in choice.cells
+    )
     plan = replace(plan, cells=cells, vectors=(), large_len=0, first_batch=choice.first_batch, cases_only=True)
     if workload == "disk":
         job = _disk_job(plan, choice.next_batch - choice.first_batch)
