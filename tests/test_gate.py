@@ -473,7 +473,7 @@ def test_the_policies_of_this_repository_mean_something(name: str) -> None:
     for host in ("x86_64", "aarch64"):
         read = read_policy(root / "ci" / name, checks, host)
         assert read.required
-        assert all(item.min_comparisons >= 500 for item in read.required)
+        assert all(item.min_comparisons >= 500 for item in read.required if item.pattern == "*")
         assert min(vars(read.counts).values()) >= 500
     mine = read_policy(root / "ci" / name, checks)
     registry = load_registry(root)
