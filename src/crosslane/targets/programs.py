@@ -29,6 +29,8 @@ __all__ = [
 
 COVERAGE = ("-fsanitize-coverage=inline-8bit-counters,pc-table,trace-cmp",)
 """What every engine that reads clang's coverage understands; -fsanitize=fuzzer-no-link asks for more."""
+_UNTRACED = ("-fno-sanitize-coverage=trace-cmp",)
+"""Of modes: what their loops compare would crowd out what an implementation does."""
 _SIDE = frozenset(
     {
         "arena", "batch", "driver", "features", "frames", "no_heap", "session", "tables", "thunks", "wipe",
@@ -99,7 +101,8 @@ def side_units(
         if unit.name in _SIDE or (watchdog and unit.name == "signals"):
             made.append(changed(unit, (*flags, "-fvisibility=hidden")))
         elif unit.name in tested or unit.name.startswith("mode_"):
-            made.append(changed(unit, (*flags, "-fvisibility=hidden", *coverage)))
+            untraced = _UNTRACED if coverage and unit.name not in tested else ()
+            made.append(changed(unit, (*flags, "-fvisibility=hidden", *coverage, *untraced)))
     sources = ("side.c", "path_counters.c", *(() if watchdog else ("no_watchdog.c",)))
     made.append(own_unit(registry.root, "side", sources, toolchain, (*flags, f"-DSIDE_NAME={name}_side")))
     return made
