@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats every C and C++ file under impls/ and tests/ with clang-format; with ``--check`` only says which differ."""
+"""Formats the C and C++ files under fuzz/, impls/ and tests/ with clang-format; ``--check`` only says which differ."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def main(arguments: list[str]) -> int:
         print(f"format_c: unknown arguments {arguments}; give --check or nothing", file=sys.stderr)
         return 2
     root = Path(__file__).resolve().parents[1]
-    paths = (path for top in ("impls", "tests") for path in (root / top).rglob("*.*"))
+    paths = (path for top in ("fuzz", "impls", "tests") for path in (root / top).rglob("*.*"))
     files = sorted(str(path) for path in paths if path.suffix in (".c", ".cc", ".h"))
     action = ["--dry-run", "-Werror"] if arguments else ["-i"]
     return subprocess.run(["clang-format", "--style=file", *action, *files], check=False).returncode

@@ -33,6 +33,8 @@ SEEDS = 5
 """Seeds a night with which false alarms are looked for."""
 RESULTS = Path("results")
 _LARGE_COUNT = 8
+_CAMPAIGN = "1h"
+"""How long a night's campaign runs."""
 _LIBRARIES = ("libgcrypt", "openssl", "nettle", "botan")
 _SUITES = ("bookworm", "trixie")
 """Releases of Debian whose libraries for arm64 are checked."""
@@ -40,10 +42,16 @@ _SUITES = ("bookworm", "trixie")
 
 @dataclass(frozen=True)
 class Planned:
-    """One step: its name, and the arguments of ``crosslane``."""
+    """One step: its name, and what runs: a program of the virtual environment, ``crosslane`` unless it is another."""
 
     name: str
     arguments: tuple[str, ...]
+    program: str = "crosslane"
+
+    @property
+    def shown(self) -> str:
+        """The command as it is printed."""
+        return f"{self.program} {shlex.join(self.arguments)}"
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,13 @@ def plan(night: Night) -> list[Planned]:
         Planned(
             "alarms", ("alarms", "--first", str(night.number * night.seeds), "--seeds", str(night.seeds))
         ),
+        Planned(
+            "campaign",
+            (
+                "fuzz", "everything", "--for", _CAMPAIGN, "--seed", night.seed,
+                "--state", str(RESULTS / f"campaign-{night.day.isoformat()}.sqlite"),
+            ),
+        ),
         Planned("selftest-large", ("selftest", "--large", "--seed", night.seed, "--json", searched[1])),
         Planned(
             "large",
@@ -99,6 +114,7 @@ def plan(night: Night) -> list[Planned]:
                 "--seed", night.seed,
             ),
         ),
+        Planned("docs", ("run", "-e", "docs-nightly"), "tox"),
     ]  # fmt: skip
 
 
@@ -131,7 +147,7 @@ def main(arguments: Sequence[str], root: Path = prepare.ROOT) -> int:
     print(f"ci/nightly: seed {night.seed!r}", flush=True)
     if options.listed:
         for step in chosen:
-            print(f"{step.name}: crosslane {shlex.join(step.arguments)}")
+            print(f"{step.name}: {step.shown}")
         return 0
     (root / RESULTS).mkdir(exist_ok=True)
     try:
@@ -179,8 +195,8 @@ def _chosen(planned: Sequence[Planned], names: Sequence[str]) -> list[Planned]:
 
 
 def _run(step: Planned, root: Path) -> tuple[str, int, float]:
-    command = [prepare.tool(root, "crosslane"), *step.arguments]
-    print(f"$ crosslane {shlex.join(step.arguments)}", flush=True)
+    command = [prepare.tool(root, step.program), *step.arguments]
+    print(f"$ {step.shown}", flush=True)
     started = time.monotonic()
     return step.name, steps.wait(step.name, command, root), time.monotonic() - started
 

@@ -74,6 +74,8 @@ LLVM = range(19, 41)
 EMULATORS = tuple(f"qemu-{name}" for name in ("x86_64", "aarch64", "s390x", "ppc64", "i386", "arm", "riscv64"))
 DEBUGGERS = ("gdb", "gdb-multiarch")
 """The first is of a package that the second's asks for."""
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+"""Commands of Chromium, of which the tests of the HTML report take the first that there is."""
 KNOWN_SYSTEMS = ("debian 12", "debian 13", "ubuntu 24.04")
 
 
@@ -148,6 +150,7 @@ def needs(architecture: str, system: str = "") -> tuple[Need, ...]:
             lambda: _has_command(f"{other}-linux-gnu-g++"),
         ),
         Need("clang", "the second compiler", lambda: _has_command("clang")),
+        Need("libclang-rt-dev", "fuzz targets of OSS-Fuzz, built by the tests", _has_fuzzing_engine),
         *(need for packages in PORTABLE_PACKAGES for need in _portable_needs(*packages)),
         Need("qemu-user", "runs the emulated lanes", lambda: all(map(_has_emulator, EMULATORS))),
         *(
@@ -155,6 +158,7 @@ def needs(architecture: str, system: str = "") -> tuple[Need, ...]:
             for name, (header, package) in _libraries(system).items()
         ),
         Need("gnupg", "signs what the tests fetch", lambda: _has_command("gpg")),
+        *_browser_needs(system),
         Need("gdb-multiarch", "stops at a subject's call", lambda: all(map(_has_command, DEBUGGERS))),
         Need(f"llvm-{LLVM[0]}", "simulates the cores of bench --model", _has_llvm),
         *(Need(package, purpose, partial(_has_system_command, name)) for name, package, purpose in DISK_TOOLS),
@@ -167,6 +171,13 @@ def _libraries(system: str) -> dict[str, tuple[str, str]]:
     """Header and package of each library on a system."""
     usual = {name: (header, package) for name, header, package in LIBRARIES}
     return usual | NEWER_LIBRARIES.get(system, {})
+
+
+def _browser_needs(system: str) -> tuple[Need, ...]:
+    """Chromium; Ubuntu has it as a snap alone, which cannot be installed everywhere: there the tests ask for it."""
+    if system.startswith("ubuntu"):
+        return ()
+    return (Need("chromium", "looks at the HTML report in tests", lambda: any(map(_has_command, BROWSERS))),)
 
 
 def _portable_needs(arch: str, compiler: str, gcc: str, libc: str) -> tuple[Need, Need]:
@@ -184,6 +195,18 @@ def _has_header(header: str) -> bool:
     except OSError:
         return False
     return done.returncode == 0
+
+
+def _has_fuzzing_engine() -> bool:
+    """Whether clang finds the archive that -fsanitize=fuzzer links."""
+    name = f"libclang_rt.fuzzer-{platform.machine()}.a"
+    try:
+        found = subprocess.run(["clang", f"-print-file-name={name}"], capture_output=True, text=True, check=False)
+        folder = subprocess.run(["clang", "-print-runtime-dir"], capture_output=True, text=True, check=False)
+    except OSError:
+        return False
+    folders = (Path(folder.stdout.strip()), Path(folder.stdout.strip()).parent / "linux")
+    return Path(found.stdout.strip()).is_absolute() or any((place / name).is_file() for place in folders)
 
 
 def _has_llvm() -> bool:

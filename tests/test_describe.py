@@ -106,7 +106,10 @@ CRASH: dict[str, Any] = {"verdict": Verdict.CRASH, "symptom": Symptom.NONE, "buf
         ({"symptom": Symptom.ABI, "registers": 0b10000001}, "update 1 of message 1 (40 bytes) does not keep rbx, DF"),
         (CRASH, "update 1 of message 1 (40 bytes) crashes with SIGSEGV at address 0x5"),
         ({**CRASH, "signal": 0, "offset": 0}, "update 1 of message 1 (40 bytes) crashes by ending the process"),
-        ({**CRASH, "verdict": Verdict.HANG}, "update 1 of message 1 (40 bytes) does not come back (3 s of CPU time)"),
+        (
+            {**CRASH, "verdict": Verdict.HANG},
+            "update 1 of message 1 (40 bytes) does not come back (3 s of CPU time, and 1 s for each 128 KiB of data)",
+        ),
         ({**CRASH, "verdict": Verdict.VOID, "op": 8}, "clone of message 2 could not be judged: the shim gave up on it"),
         ({"symptom": Symptom.PATH}, "update 1 of message 1 (40 bytes) departs: disagree, path"),
         (

@@ -18,18 +18,20 @@ from planting import NATIVE
 from rich.console import Console
 from shrinking import SECTORS, Sown, sow
 
+from crosslane.checks import judge_all, load_checks
 from crosslane.data import data_root
 from crosslane.disk import tools
-from crosslane.disk.conduct import DiskJob, conduct_disks
+from crosslane.disk.conduct import DiskJob, conduct_disks, takes_key
 from crosslane.disk.images import RECIPES, Image, Recipe, make_image
 from crosslane.disk.ivs import U64, Bytes, EncryptBlocks, Generate, essiv_key, make_ivs, sector_numbers
-from crosslane.disk.job import GivenImage, _Generic, plans_for_disks, run_disk
+from crosslane.disk.job import GivenImage, _Generic, _jobs, plans_for_disks, run_disk
 from crosslane.disk.luks import merged
 from crosslane.disk.reference import reference_iv
 from crosslane.disk.spec import GENERATORS, parse_spec, specs_of
 from crosslane.disk.workload import EDGES, draw_disks
 from crosslane.errors import BadInput, MissingTool
 from crosslane.job import Job
+from crosslane.outputs import Outputs
 from crosslane.plan import AlgorithmPlan, Counts, Selection
 from crosslane.records import SECTORS as SECTORS_ID
 from crosslane.registry import load_registry
@@ -148,8 +150,14 @@ def test_without_a_fault_sectors_and_an_image_agree(cbc_aes: AlgorithmPlan, imag
     ("fault", "generator"), [(next_sector, "plain"), (short_numbers, "plain64"), (wrong_key, "essiv:sha256")]
 )
 def test_a_fault_planted_in_the_ivs_is_caught(cbc_aes: AlgorithmPlan, fault: Generate, generator: str) -> None:
-    (text, *_) = conducted(cbc_aes, fault)
-    assert f"under {generator} is not that of " in text
+    """In each judge's words, a finding and no void cell: the sectors themselves agree under the ivs as they are."""
+    (cell,) = conduct_disks(DiskJob(cbc_aes, (), 1, fault)).result.cells
+    assert cell.state == "ran"
+    assert cell.num_departed == len(cell.findings) > 0
+    mine = [item for item in cell.findings if f"under {generator} is not that of " in item.text]
+    assert {(item.verdict, item.symptom, item.repeats) for item in mine} == {("disagree", "iv", "alone")}
+    judged = judge_all(load_checks(data_root()), cell)
+    assert [item.passed for item in judged if item.check == "agreement"] == [False]
 
 
 def test_an_image_whose_ivs_are_wrong_departs_even_where_no_reference_says_so(
@@ -199,16 +207,19 @@ def test_a_file_that_is_no_image_a_wrong_passphrase_and_a_cut_one_are_refused(im
     wrong.write_bytes(b"something else")
     cut = tmp_path / "cut"
     cut.write_bytes(image.file.read_bytes()[: image.payload + 100])
+    shorter = tmp_path / "shorter"
+    shorter.write_bytes(image.file.read_bytes()[: image.payload + (512 << 10)])
     given = job("cbc(aes)/aes-generic@x86_64_native")
     for file, key, sentence in (
         (image.raw_file, right, "is no LUKS image"),
         (image.file, wrong, "the passphrase opens no key slot"),
         (cut, right, "is cut short: 100 bytes of payload"),
+        (shorter, right, "its file system has 1048576 bytes, and 524288 are there; copy it again"),
         (image.file, tmp_path / "none", "cannot be read"),
     ):
         with pytest.raises(BadInput, match=sentence):
-            run_disk(given, QUIET, None, (), given=GivenImage(file, key))
-    assert run_disk(given, QUIET, None, (), given=GivenImage(image.file, right)) == 0
+            run_disk(given, QUIET, Outputs(), (), given=GivenImage(file, key))
+    assert run_disk(given, QUIET, Outputs(), (), given=GivenImage(image.file, right)) == 0
 
 
 def test_an_image_of_a_cipher_that_is_not_selected_is_refused(image: Image, tmp_path: Path) -> None:
@@ -216,15 +227,29 @@ def test_an_image_of_a_cipher_that_is_not_selected_is_refused(image: Image, tmp_
     right.write_bytes(b"every implementation agrees")
     other = job("xts(aes)/aes-generic@x86_64_native")
     with pytest.raises(BadInput, match=r"no cell of cbc\(aes\), which"):
-        run_disk(other, QUIET, None, (), given=GivenImage(image.file, right))
+        run_disk(other, QUIET, Outputs(), (), given=GivenImage(image.file, right))
 
 
-def test_other_modes_and_libraries_are_refused() -> None:
+def test_other_modes_are_refused() -> None:
     with pytest.raises(BadInput, match="none of the cells is of a mode that disks are encrypted with"):
         plans_for_disks(job("ctr(aes)/aes-generic@x86_64_native"), QUIET)
-    chosen = job("cbc(aes)")
-    with pytest.raises(BadInput, match="leave --provider out"):
-        plans_for_disks(replace(chosen, selection=Selection(providers=("libgcrypt",))), QUIET)
+
+
+def test_a_library_runs_what_its_domain_has(image: Image) -> None:
+    chosen = replace(job("cbc(*)"), selection=Selection(("cbc(aes)", "cbc(cast5)"), (NATIVE,), (), ("libgcrypt",)))
+    plans = plans_for_disks(chosen, QUIET)
+    assert all(plan.bounded for plan in plans.algorithms)
+    jobs = _jobs(plans, {"cbc(aes)": [image], "cbc(cast5)": []}, 1, only=False)
+    assert [len(item.images) for item in jobs] == [1, 0]
+    cells = [cell for item in jobs for cell in conduct_disks(item).result.cells if cell.state == "ran"]
+    assert {"cbc(aes)/libgcrypt@x86_64_native", "cbc(cast5)/libgcrypt@x86_64_native"} <= {cell.cell for cell in cells}
+    assert all(cell.comparisons == cell.wanted > 0 and not cell.findings for cell in cells)
+
+
+def test_a_key_that_a_library_does_not_take_opens_no_image_for_it(cbc_aes: AlgorithmPlan) -> None:
+    manifest = replace(cbc_aes.manifest, key_lens=(16,))
+    assert [takes_key(manifest, bytes(length)) for length in (15, 16, 32)] == [False, True, False]
+    assert takes_key(replace(manifest, num_keys=2, key_extra_len=4), bytes(36))
 
 
 @pytest.mark.parametrize(("name", "package"), tools.PACKAGES.items())

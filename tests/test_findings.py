@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime as dt
 import errno
 import json
 import multiprocessing
@@ -22,7 +21,6 @@ from crosslane.data import data_root
 from crosslane.errors import BadInput, HarnessFault
 from crosslane.findings.case import Case, Operation, Place, batch_of, case_of
 from crosslane.findings.classes import CLASSES, classes_of
-from crosslane.findings.deviations import Deviation, add_deviation, check_dates, load_deviations, unused
 from crosslane.findings.formats import case_from_bytes, case_from_json, case_to_bytes, case_to_json
 from crosslane.findings.keep import left_trials
 from crosslane.findings.record import Key, Record
@@ -35,6 +33,7 @@ from crosslane.wire import Buffer, Edge, Flag, OpKind
 
 SCHEMA = json.loads((data_root() / "corpora" / "schemas" / "case.schema.json").read_text())
 KEY = Key("toy-avx", "ctr(toy)", "output", "counter:64")
+TRIALS = ("large-0123456789abcdef-encrypt-1048609", "threads-0123456789abcdef-0-1")
 
 places = st.builds(Place, st.sampled_from(list(Edge)), st.integers(0, 63))
 
@@ -259,70 +258,25 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith((".new", ".old"))] == []
 
 
-def deviation(**changes: Any) -> Deviation:
-    facts: dict[str, Any] = {
-        "key": KEY, "reason": "upstream knows and will not change it", "link": "https://example.org/1",
-        "review": dt.date(2030, 1, 31),
-    }  # fmt: skip
-    return Deviation(**{**facts, **changes})
-
-
-def test_deviations_are_kept_checked_and_must_be_used(tmp_path: Path) -> None:
-    path = tmp_path / "deviations.toml"
-    assert load_deviations(path) == ()
-    add_deviation(path, deviation())
-    add_deviation(path, deviation(reason="another good reason"))
-    (only,) = load_deviations(path)
-    assert only == deviation(reason="another good reason")
-    check_dates([only], path, dt.date(2030, 1, 31))
-    with pytest.raises(BadInput, match="was to be reviewed by 2030-01-31"):
-        check_dates([only], path, dt.date(2030, 2, 1))
-    assert unused([only], [("toy-avx", "ctr(toy)", "")], [KEY.id]) == []
-    assert unused([only], [("toy-avx", "ctr(toy)", "")], []) == [only]
-    assert unused([only], [("other", "ctr(toy)", "")], []) == []
-
-
-def test_a_deviation_may_be_about_some_versions_of_a_library(tmp_path: Path) -> None:
-    path = tmp_path / "deviations.toml"
-    add_deviation(path, deviation(versions=("2.28.*", "3.6.6")))
-    (only,) = load_deviations(path)
-    assert only.versions == ("2.28.*", "3.6.6")
-    assert [only.is_in_force(version) for version in ("2.28.3", "3.6.6", "3.6.7", "")] == [True, True, False, False]
-    assert unused([only], [("toy-avx", "ctr(toy)", "2.28.8")], []) == [only]
-    assert unused([only], [("toy-avx", "ctr(toy)", "3.6.7")], []) == []
-    assert [deviation().is_in_force(version) for version in ("", "1.0")] == [True, True]
-    path.write_text(path.read_text().replace("2.28.*", "2.28/*"))
-    with pytest.raises(BadInput, match=r"versions has '2\.28/\*'"):
-        load_deviations(path)
-
-
 @pytest.mark.parametrize(
     ("states", "left"),
     [
-        ((), ["large-0123456789abcdef-encrypt-1048609", "bulk-0123456789abcdef-encrypt"]),
-        (("open",), ["large-0123456789abcdef-encrypt-1048609"]),
-        (("open", "accepted"), ["large-0123456789abcdef-encrypt-1048609"]),
+        ((), [*TRIALS, "bulk-0123456789abcdef-encrypt"]),
+        (("open",), [*TRIALS]),
+        (("open", "accepted"), [*TRIALS]),
         (("accepted",), []),
     ],
 )
-def test_a_long_message_is_excused_where_all_else_of_its_cell_is_accepted(
+def test_trials_are_excused_where_all_else_of_their_cell_is_accepted(
     make_cell: Callable[..., CellResult], states: tuple[str, ...], left: list[str]
 ) -> None:
-    names = ("large-0123456789abcdef-encrypt-1048609", "bulk-0123456789abcdef-encrypt", "0123456789abcdef-0-1")
+    names = (*TRIALS, "bulk-0123456789abcdef-encrypt", "0123456789abcdef-0-1")
     cell = make_cell(findings=tuple(Finding(name, "disagree", "output", "alone", 1, "differs") for name in names))
     result = AlgorithmResult("ctr(toy)", "", "", "", (cell,), 0.0)
     sightings = [(cell.cell, kept(state=state).record) for state in states]
     assert [why.partition(" ")[0] for _, why in left_trials([result], sightings)] == left
     elsewhere = [("ctr(toy)/other@x86_64_native", record) for _, record in sightings]
-    assert len(list(left_trials([result], elsewhere))) == 2
-
-
-def test_a_deviation_of_another_key_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "deviations.toml"
-    add_deviation(path, deviation())
-    path.write_text(path.read_text().replace("counter:64", "counter:32"))
-    with pytest.raises(BadInput, match="its four key fields make"):
-        load_deviations(path)
+    assert len(list(left_trials([result], elsewhere))) == 3
 
 
 @pytest.mark.parametrize(

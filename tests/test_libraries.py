@@ -18,7 +18,7 @@ from crosslane.conduct import conduct
 from crosslane.data import data_root
 from crosslane.errors import BadInput
 from crosslane.instances import instances, read_providers, with_builds
-from crosslane.libraries import library_lines, library_rows
+from crosslane.libraries import library_lines, library_rows, printing_lines
 from crosslane.manifest import MESSAGES_PER_BATCH
 from crosslane.messages import Hello
 from crosslane.model import LibraryBuild, Registry
@@ -167,20 +167,35 @@ def test_a_missing_package_is_named_once_for_all_cells(tree: Path) -> None:
     assert "apt-get install libfake-dev" in cell.reason
 
 
-def test_what_a_library_prints_does_not_break_the_protocol(tree: Path, build: Build) -> None:
-    cell = run(tree, build("loud", "-DFAKE_PRINTS"))[0]["loud"]
-    assert (cell.state, cell.num_departed, cell.comparisons) == ("ran", 0, 400)
+@pytest.mark.parametrize("habit", ["-DFAKE_PRINTS", "-DFAKE_PRINTS_LATE"])
+def test_what_a_library_prints_does_not_break_the_protocol_and_is_said(tree: Path, build: Build, habit: str) -> None:
+    """At once, while it is loaded and while it works, or by way of a buffer of the C library's."""
+    cells, _, _, results = run(tree, build("loud", habit), build("good"))
+    for cell in cells.values():
+        assert (cell.state, cell.num_departed, cell.comparisons) == ("ran", 0, 400)
+    assert {name: cell.prints for name, cell in cells.items()} == {"loud": True, "good": False}
+    (sentence,) = printing_lines(results)
+    assert sentence == (
+        "loud@x86_64_native writes to standard output, which belongs to the program that calls it: what is written is "
+        "kept from the suite's protocol, and every comparison counts; take the words out, or tell its authors"
+    )
 
 
-def test_a_library_that_cannot_be_initialised_is_red(tree: Path, build: Build) -> None:
+def test_a_library_that_cannot_be_initialised_is_said(tree: Path, build: Build) -> None:
     """Its adapter initialises it: the others, which need that too, agree."""
     cells, *_ = run(tree, build("raw", "-DFAKE_FAILS"), build("good"))
-    assert (cells["raw"].state, cells["good"].state) == ("declined", "ran")
-    (judged,) = [item for item in judge_all(load_checks(data_root()), cells["raw"]) if item.check == "declines"]
+    assert (cells["raw"].state, cells["good"].state) == ("unusable", "ran")
+    assert cells["raw"].reason.endswith(
+        "raw cannot be initialised: see what it needs with a program that only initialises it, or leave it out"
+    )
+
+
+def test_a_library_that_lacks_an_algorithm_of_its_domain_is_red(make_cell: Callable[..., CellResult]) -> None:
+    cell = make_cell(state="declined", provider=True)
+    (judged,) = [item for item in judge_all(load_checks(data_root()), cell) if item.check == "declines"]
     assert judged.passed is False
     assert judged.reason == (
-        "the installed library lacks what provider.toml promises, or could not be initialised: install that part, or "
-        "see why with a program that only initialises it"
+        "the installed library lacks what provider.toml promises: install that part, or take it out of the domain"
     )
 
 

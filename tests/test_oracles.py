@@ -183,7 +183,7 @@ def test_a_missing_library_names_its_package(monkeypatch: pytest.MonkeyPatch, na
     with pytest.raises(MissingTool) as raised:
         load_oracles(data_root())
     assert f"the Python library of the oracle {name} is not installed" in str(raised.value)
-    assert f"install {name} (crosslane[test] brings it), or leave it out with --without {name}" in str(raised.value)
+    assert f"install {name} (crosslane asks for it), or leave it out with --without {name}" in str(raised.value)
     assert [oracle.name for oracle in load_oracles(data_root(), [name])] == [other for other in NAMES if other != name]
 
 

@@ -270,14 +270,14 @@ def test_imported_vectors_come_behind_our_own_with_notes_on_what_is_not_installe
     more: Imported = merged(
         [
             Imported((own[0],), ()),
-            whole_file(Path("some-package"), "not installed; install some-package, which crosslane[test] brings"),
+            whole_file(Path("some-package"), "not installed; install some-package, which crosslane[vectors] brings"),
             whole_file(Path("some.rsp"), "prose, no vectors"),
         ]
     )
     monkeypatch.setattr(vectors, "imported_files", lambda: more)
     files, notes = vectors.all_vectors(load_registry(data_root()))
     assert files == (*own, own[0])
-    assert notes == ("vectors of some-package: not installed; install some-package, which crosslane[test] brings",)
+    assert notes == ("vectors of some-package: not installed; install some-package, which crosslane[vectors] brings",)
 
 
 def test_a_damaged_corpus_is_bad_input(tmp_path: Path) -> None:

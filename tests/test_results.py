@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Callable
@@ -92,13 +93,14 @@ def test_a_full_disk_leaves_the_older_file_and_no_other(
     path = tmp_path / "results.json"
     path.write_text("old")
 
-    def full(data: object, file: Any, **options: Any) -> None:
-        file.write('{"version": ')
-        raise OSError(28, os.strerror(28))
+    class Full(io.StringIO):
+        def write(self, _: str) -> int:
+            raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(json, "dump", full)
+    monkeypatch.setattr(Path, "open", lambda *_, **__: Full())
     with pytest.raises(HarnessFault, match=r"results\.json: .*No space left.*stands above"):
         write_json(run_of(make_cell()), path)
+    monkeypatch.undo()
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["results.json"]
 

@@ -80,9 +80,19 @@ def test_each_host_gets_the_compiler_of_the_other(architecture: str, compiler: s
     packages = [wanted.package for wanted in prepare.needs(architecture)]
     portable = [name for _, _, *names in prepare.PORTABLE_PACKAGES for name in names]
     judges = [package for _, _, package in prepare.LIBRARIES]
-    wanted = ["gcc", "libc6-dev", compiler, libc, "g++", compiler.replace("gcc", "g++"), "clang", *portable]
+    wanted = [
+        "gcc",
+        "libc6-dev",
+        compiler,
+        libc,
+        "g++",
+        compiler.replace("gcc", "g++"),
+        "clang",
+        "libclang-rt-dev",
+        *portable,
+    ]
     disk = [package for _, package, _ in prepare.DISK_TOOLS]
-    rest = ["gnupg", "gdb-multiarch", "llvm-19", *disk, "linux-source", "python3-venv"]
+    rest = ["gnupg", "chromium", "gdb-multiarch", "llvm-19", *disk, "linux-source", "python3-venv"]
     assert packages == [*wanted, "qemu-user", *judges, *rest]
 
 
@@ -211,6 +221,14 @@ def test_test_runs_the_labelled_environments(checkout: Path) -> None:
     assert run(checkout, "ci/test", tox_run="1").returncode == 1
 
 
+def test_gate_holds_a_run_against_the_policy_of_a_pull_request(checkout: Path) -> None:
+    done = run(checkout, "ci/gate", "--json", "out.json")
+    assert f"crosslane gate --policy {checkout / 'ci' / 'gate-pull-request.toml'} --json out.json" in done.stdout
+    assert "gate " in done.stdout.splitlines()[-1]
+    assert " of 180 s" in done.stdout.splitlines()[-1]
+    assert run(checkout, "ci/gate", crosslane_gate="1").returncode == 1
+
+
 def test_selftest_passes_arguments_on_and_ends_with_its_status(checkout: Path) -> None:
     assert "crosslane selftest --fault ctr*" in run(checkout, "ci/selftest", "--fault", "ctr*").stdout
     assert run(checkout, "ci/selftest", crosslane_selftest="1").returncode == 1
@@ -249,8 +267,8 @@ def test_an_old_score_is_not_published_again(checkout: Path) -> None:
 # ---- the night ----
 
 DAY = date(2026, 12, 1)
-STEPS = ("compilers", "lanes", "selftest", "alarms", "selftest-large", "large", "fetch-bookworm", "fetch-trixie",
-         "sysroots")  # fmt: skip
+STEPS = ("compilers", "lanes", "selftest", "alarms", "campaign", "selftest-large", "large", "fetch-bookworm",
+         "fetch-trixie", "sysroots", "docs")  # fmt: skip
 
 
 @pytest.mark.parametrize("host", ["x86_64", "aarch64"])
@@ -266,8 +284,11 @@ def test_a_night_runs_every_lane_that_the_gate_leaves_out(host: str) -> None:
     assert f"*({CIPHERS[334 % 6]})/*@{host}_native" in planned["large"]
     assert planned["large"][:4] == ("check", "--large", "--jobs", "1")
     assert all(
-        "nightly 2026-12-01" in planned[step] for step in STEPS if step.partition("-")[0] not in {"alarms", "fetch"}
+        "nightly 2026-12-01" in planned[step]
+        for step in STEPS
+        if step.partition("-")[0] not in {"alarms", "fetch", "docs"}
     )
+    assert planned["docs"] == ("run", "-e", "docs-nightly")
     assert planned["sysroots"][3:7] == ("--lane", "aarch64_bookworm", "--lane", "aarch64_trixie")
     assert planned["fetch-trixie"][:6] == ("providers", "fetch", "--suite", "trixie", "--arch", "arm64")
     assert planned["alarms"] == ("alarms", "--first", "1670", "--seeds", "5")
@@ -305,11 +326,9 @@ def test_a_night_goes_on_behind_a_step_that_failed_and_ends_with_the_first_statu
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
     done = run(checkout, "ci/nightly", crosslane_selftest="3", crosslane_alarms="1")
     assert done.returncode == 3
-    said = [line.split()[:2] for line in done.stdout.splitlines() if line.startswith("crosslane ")]
-    assert said == [
-        ["crosslane", name]
-        for name in ("check", "check", "selftest", "alarms", "selftest", "check", "providers", "providers", "check")
-    ]
+    said = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("crosslane ")]
+    steps = ["check", "check", "selftest", "alarms", "fuzz", "selftest", "check", "providers", "providers", "check"]
+    assert said == steps
     last = done.stdout.splitlines()[-1]
     assert last.startswith("ci/nightly: compilers: status 0, 0 s; ")
     assert "selftest: status 3" in last
@@ -330,7 +349,10 @@ def test_a_night_goes_on_behind_a_step_that_failed_and_ends_with_the_first_statu
         (("--day", "tomorrow"), "'tomorrow' is no day: give one as YYYY-MM-DD"),
         (("--day", "2025-12-31"), "lies before the first night, 2026-01-01: give a later day"),
         (("--seeds", "0"), "'0' is no number of seeds: give 1 or more"),
-        (("lane",), "no step is called 'lane'; there are compilers, lanes, selftest, alarms, selftest-large, large"),
+        (
+            ("lane",),
+            "no step is called 'lane'; there are compilers, lanes, selftest, alarms, campaign, selftest-large, large",
+        ),
     ],
 )
 def test_a_night_that_cannot_be_is_refused(checkout: Path, arguments: tuple[str, ...], words: str) -> None:
@@ -434,19 +456,3 @@ def test_missing_tools_are_installed_through_apt_get(checkout: Path, tmp_path: P
     log = (tmp_path / "log").read_text().splitlines()
     assert log[0] == "apt-get -q -y update"
     assert log[1].startswith("apt-get -q -y install --no-install-recommends gcc libc6-dev ")
-
-
-def test_the_workflow_template_has_a_native_job_of_each_architecture_and_runs_what_ci_runs() -> None:
-    text = (prepare.ROOT / "ci" / "templates" / "github.yml").read_text()
-    assert "{name: x86_64, runner: ubuntu-24.04}" in text
-    assert "{name: arm64, runner: ubuntu-24.04-arm}" in text
-    assert "pull_request_target" not in text
-    runs = [line.split("run: ")[1] for line in text.splitlines() if line.strip().startswith("- run: ")]
-    assert runs == [".ci/run", "ci/nightly"]
-    assert all(os.access(prepare.ROOT / run, os.X_OK) for run in runs)
-    published = [line.split("run: ")[1] for line in text.splitlines() if line.strip().startswith("run: ")]
-    assert published == [
-        'python3 ci/publish.py results/selftest.json >>"$GITHUB_STEP_SUMMARY"',
-        'python3 ci/publish.py results/selftest.json results/selftest-large.json >>"$GITHUB_STEP_SUMMARY"',
-    ]
-    assert text.count("path: results") == 2

@@ -417,13 +417,14 @@ def test_run_and_bare_have_the_fields_of_the_protocol_page(first: int, count: in
 def test_done_is_read(
     next_case: int, reason: Reason, cpu_ns: int, calls: int, results: bytes, taken: list[int]
 ) -> None:
-    fixed = struct.pack("<QIIQQ16Q", next_case, reason, 0, cpu_ns, calls, *taken)
-    assert messages.decode_done(fixed + results) == messages.Done(
-        next_case, reason, cpu_ns, calls, tuple(taken), results
-    )
+    for flags in (1, 0):
+        fixed = struct.pack("<QIIQQ16Q", next_case, reason, flags, cpu_ns, calls, *taken)
+        assert messages.decode_done(fixed + results) == messages.Done(
+            next_case, reason, cpu_ns, calls, tuple(taken), results, printed=flags == 1
+        )
     with pytest.raises(HarnessFault, match="DONE has"):
         messages.decode_done(fixed[:-1])
-    for at, value in ((8, 2), (12, 1)):
+    for at, value in ((8, 2), (12, 2)):
         broken = bytearray(fixed)
         struct.pack_into("<I", broken, at, value)
         with pytest.raises(HarnessFault, match="DONE gives reason"):

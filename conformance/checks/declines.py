@@ -21,8 +21,7 @@ def judge(cell: CellResult) -> Outcome:
     if cell.provider and cell.state == "declined":
         return Outcome(
             False,
-            "the installed library lacks what provider.toml promises, or could not be initialised: install that part, "
-            "or see why with a program that only initialises it",
+            "the installed library lacks what provider.toml promises: install that part, or take it out of the domain",
         )
     if not missing and cell.state == "declined":
         return Outcome(False, "declines although the CPU has all that impl.toml asks for")

@@ -144,6 +144,6 @@ const char *bulk_run(const struct made_request *r, int counts, int few, struct b
     }
     driver_end(&held);
     subject_running = 0;
-    watchdog_allow(3);
+    watchdog_allow(WATCHDOG_S);
     return NULL;
 }

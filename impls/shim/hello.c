@@ -50,8 +50,9 @@ void say_hello(void)
     }
     used += used < sizeof text ? (size_t)snprintf(text + used, sizeof text - used, "],\"libraries\":[") : 0;
     for (size_t i = 0; shim_sessions[i] != NULL && used < sizeof text; i++) {
+        const char *version = shim_sessions[i]->version();
         used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%s %s\"", i == 0 ? "" : ",",
-                                 shim_sessions[i]->driver, shim_sessions[i]->version());
+                                 shim_sessions[i]->driver, version != NULL ? version : "");
     }
     used += used < sizeof text ? (size_t)snprintf(text + used, sizeof text - used, "],\"loaded\":[") : 0;
     if (used < sizeof text) {

@@ -51,13 +51,13 @@ const char *large_run(uint64_t data_len, const struct made_request *r, struct la
     uint8_t *data = memory + room - data_len;
     made_data(r, data, data_len);
     held.m.iv = iv;
-    watchdog_allow(3 + data_len / PIECE_LEN);
+    watchdog_allow(WATCHDOG_S + data_len / PIECE_LEN);
     subject_running = 1;
     result->status = run(&held, r, data, data_len, result->tag);
     result->iv_len = result->status == SUBJECT_OK && driver_iv_out(&held) ? subject.block_len : 0;
     driver_end(&held);
     subject_running = 0;
-    watchdog_allow(3);
+    watchdog_allow(WATCHDOG_S);
     memcpy(result->iv, iv, sizeof result->iv);
     result->num_digests = subject.mode->has_output ? (data_len + PIECE_LEN - 1) / PIECE_LEN : 0;
     for (uint64_t i = 0; i < result->num_digests; i++) {

@@ -158,8 +158,8 @@ static bool confine_files(const struct options *options)
 static const uint32_t harmless[] = {
     /* files already open, and looking at names that Landlock lets through */
     SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_lseek, SYS_close, SYS_dup, SYS_dup3,
-    SYS_fstat, SYS_newfstatat, SYS_statx, SYS_statfs, SYS_fstatfs, SYS_faccessat, SYS_readlinkat, SYS_getdents64,
-    SYS_getcwd, SYS_ppoll, SYS_pselect6,
+    SYS_pipe2, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_statfs, SYS_fstatfs, SYS_faccessat, SYS_readlinkat,
+    SYS_getdents64, SYS_getcwd, SYS_ppoll, SYS_pselect6,
     /* memory */
     SYS_mmap, SYS_mprotect, SYS_munmap, SYS_mremap, SYS_brk, SYS_madvise, SYS_msync, SYS_mincore, SYS_mlock,
     SYS_munlock, SYS_membarrier, SYS_get_mempolicy, SYS_set_mempolicy,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The protocol loop of docs/reference/protocol.md. */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 
 enum { RUN_STRICT = 1, RUN_INLINE = 2, RUN_ANEW = 4 };
 enum { REASON_DONE = 0, REASON_DEPARTURE = 1 };
+enum { DONE_PRINTED = 1 };
 
 uint64_t num_calls;
 
@@ -31,6 +33,7 @@ static void send_done(uint64_t next_case, unsigned reason)
     uint64_t tail = running_inline ? batch.results_len : 0;
     store_le64(done, next_case);
     store_le32(done + 8, reason);
+    store_le32(done + 12, stream_printed() ? DONE_PRINTED : 0);
     store_le64(done + 16, cpu_time_ns());
     store_le64(done + 24, num_calls);
     for (unsigned i = 0; i < NUM_CLASSES; i++) {
@@ -256,6 +259,7 @@ static void do_run(uint64_t len)
             shim_end_after_departure(d);
         }
     }
+    (void)fflush(stdout); /* what a library has printed may lie in a buffer */
     send_done(first + count, REASON_DONE);
     drop_batch(len - sizeof p);
 }

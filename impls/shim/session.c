@@ -320,6 +320,7 @@ static uint8_t call_update(struct slot *s, const struct op *o, uint8_t *dst, con
         paths_arm(paths_length_class(o->in_len, subject.block_len));
     }
     invert_others(s);
+    watchdog_allow(WATCHDOG_S + o->in_len / WATCHDOG_BYTES_PER_S);
     enter();
     int status = driver_update(&s->h, dst, src, o->in_len, last);
     for (uint64_t i = 1; i < o->aux0; i++) {

@@ -131,6 +131,8 @@ const char *features_arch(void);
 /* signals.c */
 void signals_init(void);
 void watchdog_start(void);
+#define WATCHDOG_S 3u
+#define WATCHDOG_BYTES_PER_S (128u << 10)
 void watchdog_allow(uint64_t seconds); /* of CPU time, for one operation */
 
 /* driver.c: the two contracts behind one set of calls */
@@ -276,6 +278,7 @@ int stream_read(void *data, size_t len); /* 0, or -1 at the end of input */
 int stream_write(const void *data, size_t len);
 void stream_send_header(unsigned kind, uint64_t payload_len);
 void stream_send(unsigned kind, const void *payload, size_t len);
+int stream_printed(void); /* whether the subject has printed since the last call; its words go where its errors go */
 _Noreturn void shim_fail(const char *sentence);
 
 /* hello.c */

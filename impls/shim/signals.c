@@ -13,7 +13,7 @@
 
 static uint64_t watched_calls;
 static uint64_t watched_ticks;
-static uint64_t most_ticks = 3 * TICKS_PER_S;
+static uint64_t most_ticks = WATCHDOG_S * TICKS_PER_S;
 
 static void locate(struct departure *d, uintptr_t address, const ucontext_t *u)
 {

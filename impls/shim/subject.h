@@ -171,7 +171,7 @@ enum subject_contexts {
 struct subject_session {
     uint32_t contract;
     const char *driver;
-    /* The library's own name and version, of what is linked now. */
+    /* The library's own name and version, of what is linked now; NULL where the library cannot be initialised. */
     const char *(*version)(void);
     /* Bytes of a block of the cipher, 0 where this library cannot compute the mode of it. */
     size_t (*block_len)(const char *mode, const char *cipher);

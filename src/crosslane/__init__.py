@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError, version
+
 __all__ = ["__version__"]
 
-__version__ = "0.1.0"
+try:
+    __version__ = version("crosslane")
+except PackageNotFoundError:  # src is in the path of a Python that has crosslane not installed
+    __version__ = "0+unknown"

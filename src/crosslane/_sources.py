@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosslane.data import shown
+from crosslane.data import content_file, shown
 from crosslane.errors import BadInput
 from crosslane.tomlread import Field, read_fields, read_toml
 
@@ -117,7 +117,8 @@ def check_sources(root: Path) -> Sources:
         _check_file(root, register, file, on_disk)
     for fact in sources.facts:
         for used in fact.used_in:
-            if not (root.parent / used).is_file():
+            place = content_file(root.parent, used)
+            if place is not None and not place.is_file():
                 sentence = f"fact {fact.name!r} is used in {used!r}, which is no file; correct the path"
                 raise BadInput(f"{shown(register)}: {sentence}")
     return sources

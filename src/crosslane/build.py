@@ -45,6 +45,7 @@ __all__ = [
     "build_launcher",
     "build_planted",
     "build_plugin",
+    "build_programs",
     "build_shim",
     "build_stepper",
     "trust_groups",
@@ -74,7 +75,7 @@ def build_shim(registry: Registry, lane: Lane, implementations: Sequence[Impleme
     Raises ``BadInput`` with the compiler's words, ``MissingTool`` and ``HarnessFault``.
     """
     toolchain = lane_toolchain(lane)
-    return _build([plan_shim(registry, lane, implementations, toolchain)], None)[0]
+    return build_programs([plan_shim(registry, lane, implementations, toolchain)], None)[0]
 
 
 def build_instance(registry: Registry, instance: Instance, *, probe: bool = False) -> Path:
@@ -85,7 +86,7 @@ def build_instance(registry: Registry, instance: Instance, *, probe: bool = Fals
     release, toolchain = linked_toolchain(instance)
     program = plan_provider(registry, instance.lane, release, toolchain, probe=probe)
     try:
-        return _build([program], None)[0]
+        return build_programs([program], None)[0]
     except BadInput as error:
         raise link_problem(instance, error) from None
 
@@ -95,7 +96,7 @@ def build_planted(
 ) -> list[Path]:
     """Build, or find in the cache, the extra shims with planted faults, one a lane; raises as ``build_shim`` does."""
     planned = [plan_planted(registry, lane, plants, lane_toolchain(lane)) for lane, plants in lanes]
-    return _build(planned, progress)
+    return build_programs(planned, progress)
 
 
 def build_lanes(
@@ -113,7 +114,7 @@ def build_lanes(
     for lane, group in wanted:
         if (lane.build, group) not in plans:
             plans[lane.build, group] = plan_shim(registry, lane, group, toolchains[lane.build])
-    paths = dict(zip(plans, _build(list(plans.values()), progress), strict=True))
+    paths = dict(zip(plans, build_programs(list(plans.values()), progress), strict=True))
     built: dict[str, list[ShimProgram]] = {lane.name: [] for lane in lanes}
     for lane, group in wanted:
         built[lane.name].append(ShimProgram(paths[lane.build, group], group))
@@ -123,7 +124,7 @@ def build_lanes(
 def build_launcher(root: Path) -> Path:
     """Build, or find in the cache, the launcher for this host from ``impls/shim/launcher.c``; raises likewise."""
     source = root / "impls" / "shim" / "launcher.c"
-    return _build([plan_tool(root, "launcher", [source], find_toolchain(host_arch()))], None)[0]
+    return build_programs([plan_tool(root, "launcher", [source], find_toolchain(host_arch()))], None)[0]
 
 
 def build_bench(
@@ -131,21 +132,21 @@ def build_bench(
 ) -> Path:
     """Build, or find in the cache, the program that measures these implementations; raises as ``build_shim`` does."""
     toolchain = lane_toolchain(lane)
-    return _build([plan_bench(registry, lane, implementations, toolchain, peers=peers)], None)[0]
+    return build_programs([plan_bench(registry, lane, implementations, toolchain, peers=peers)], None)[0]
 
 
 def build_plugin(root: Path) -> Path:
     """Build, or find in the cache, the emulator's plugin that counts instructions; raises likewise."""
-    return _build([plan_plugin(root, find_toolchain(host_arch()))], None)[0]
+    return build_programs([plan_plugin(root, find_toolchain(host_arch()))], None)[0]
 
 
 def build_stepper(root: Path) -> Path:
     """Build, or find in the cache, the program that counts instructions natively; raises likewise."""
     source = root / "impls" / "bench" / "stepper.c"
-    return _build([plan_tool(root, "stepper", [source], find_toolchain(host_arch()))], None)[0]
+    return build_programs([plan_tool(root, "stepper", [source], find_toolchain(host_arch()))], None)[0]
 
 
-def _build(programs: Sequence[Program], progress: Progress | None) -> list[Path]:
+def build_programs(programs: Sequence[Program], progress: Progress | None) -> list[Path]:
     """Make every program that the cache lacks; returns their files in order."""
     folder = cache_folder()
     paths = [entry_path(folder, program.key, program.name) for program in programs]

@@ -24,9 +24,12 @@ from crosslane.plan import AlgorithmPlan
 from crosslane.records import AlgorithmResult, CellResult
 
 __all__ = [
+    "WORKER_DIED",
     "Interrupted",
     "Progress",
+    "begin_worker",
     "default_workers",
+    "end_workers",
     "keep_manifests",
     "run_plans",
     "side_by_side",
@@ -58,11 +61,11 @@ class Interrupted(Exception):
 Item = TypeVar("Item")
 Done = TypeVar("Done")
 
-_MEMORY = "look for the out-of-memory killer in the system's log, or use --jobs 1"
+WORKER_DIED = "look for the out-of-memory killer in the system's log, or use --jobs 1"
 _QUEUE: Any = None
 
 
-def _begin_worker(channel: Any) -> None:
+def begin_worker(channel: Any) -> None:
     """In a worker: progress goes to ``channel``; an interrupt from the keyboard is the parent's to handle."""
     global _QUEUE  # noqa: PLW0603 - an initializer of a process pool has no other way to hand something on
     _QUEUE = channel
@@ -107,7 +110,7 @@ def run_plans(
     progress, stop = Progress(), threading.Event()
     reader = threading.Thread(target=_drain, args=(channel, progress, stop, tell), daemon=True)
     reader.start()
-    pool = ProcessPoolExecutor(num_workers, mp_context=context, initializer=_begin_worker, initargs=(channel,))
+    pool = ProcessPoolExecutor(num_workers, mp_context=context, initializer=begin_worker, initargs=(channel,))
     try:
         pending: dict[Future[AlgorithmResult], AlgorithmPlan] = {
             pool.submit(_work, plan): plan for plan in sorted(plans, key=lambda plan: -plan.total)
@@ -118,11 +121,11 @@ def run_plans(
             progress.finished += [future.result() for future in finished]
             tell(progress)
     except KeyboardInterrupt:
-        _end_workers(pool)
+        end_workers(pool)
         time.sleep(0.3)  # what the workers had told before
         raise Interrupted(progress) from None
     except BrokenProcessPool as error:
-        raise HarnessFault(f"a worker process died ({error}): {_MEMORY}") from error
+        raise HarnessFault(f"a worker process died ({error}): {WORKER_DIED}") from error
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -139,22 +142,22 @@ def side_by_side(function: Callable[[Item], Done], items: Sequence[Item], *, num
         yield from map(function, items)
         return
     pool = ProcessPoolExecutor(
-        min(num_workers, len(items)), mp_context=multiprocessing.get_context("spawn"), initializer=_begin_worker,
+        min(num_workers, len(items)), mp_context=multiprocessing.get_context("spawn"), initializer=begin_worker,
         initargs=(None,),
     )  # fmt: skip
     try:
         for future in [pool.submit(function, item) for item in items]:
             yield future.result()
     except KeyboardInterrupt:
-        _end_workers(pool)
+        end_workers(pool)
         raise
     except BrokenProcessPool as error:
-        raise HarnessFault(f"a worker process died ({error}): {_MEMORY}") from error
+        raise HarnessFault(f"a worker process died ({error}): {WORKER_DIED}") from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _end_workers(pool: ProcessPoolExecutor) -> None:
+def end_workers(pool: ProcessPoolExecutor) -> None:
     """End the workers at once; their shims see the end of their input, or the parent-death signal, and go too."""
     for process in list((pool._processes or {}).values()):
         process.terminate()

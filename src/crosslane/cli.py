@@ -9,6 +9,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -23,15 +24,25 @@ from crosslane.data import data_root
 from crosslane.errors import BadInput, CrosslaneError, HarnessFault
 from crosslane.fetched import held_sysroots
 from crosslane.findings.cli import findings_command, findings_option
+from crosslane.formats import places_of
+from crosslane.fuzzing import bench_fuzz_command, fuzz_command
+from crosslane.gate import gate_command, report_command
+from crosslane.html.cli import page_options
 from crosslane.importers.cli import corpora_command
 from crosslane.instances import read_providers, with_builds
 from crosslane.lanes import lanes_for_host
 from crosslane.model import LibraryBuild, Registry
+from crosslane.outputs import Outputs, output_options
 from crosslane.plan import BEYOND_4_GIB, DEFAULT_SEED, LARGE_LEN, Counts, Selection
 from crosslane.planted.cli import selftest_command
 from crosslane.records import SECTORS
 from crosslane.registry import cells, load_registry
+from crosslane.scaffold import new_command
+from crosslane.shards import parse_shard
 from crosslane.sysroots.cli import providers_command
+from crosslane.targets.cli import targets_command
+from crosslane.targets.decoding import target_decoder
+from crosslane.targets.rows import FAMILIES
 from crosslane.triage.cli import bisect_command, triage_command
 
 __all__ = ["main"]
@@ -206,7 +217,8 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
 @_vectors_option
 @_provider_option
 @_without_option
-@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results there.")
+@click.option("--shard", metavar="K/N", help="Run the K-th of N parts; `crosslane report merge` joins what they wrote.")
+@output_options
 @findings_option
 @click.option(
     "--workload",
@@ -227,6 +239,7 @@ def build(lanes: tuple[str, ...], impls: tuple[Path, ...]) -> None:
 )
 @_impls_option
 @_sandbox_option
+@page_options
 def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes them by name
     patterns: tuple[str, ...],
     lanes: tuple[str, ...],
@@ -237,7 +250,8 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
     vectors: str,
     providers: tuple[str, ...],
     without: tuple[str, ...],
-    json_file: Path | None,
+    shard: str | None,
+    outputs: Outputs,
     workload: str,
     image: Path | None,
     key_file: Path | None,
@@ -251,15 +265,16 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
     """Compare every implementation with the generic one, in every lane."""
     from crosslane.job import Job, run_job  # noqa: PLC0415
 
-    if json_file is not None and not json_file.resolve().parent.is_dir():
-        raise BadInput(f"{json_file}: the folder does not exist: create it or name another file with --json")
+    part = parse_shard(shard) if shard is not None else None
     if count is not None and share is not None:
         raise BadInput("--count and --share both say how many comparisons a cell gets: give one of them")
     counts = Counts().shared(share or 1) if count is None else Counts.each(count)
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     names, builds = read_providers(providers)
+    registry = _registry(impls, builds)
+    outputs = replace(outputs, places=lambda: places_of(registry, Path.cwd()))
     job = Job(
-        registry=_registry(impls, builds),
+        registry=registry,
         selection=Selection(patterns, lanes, without, names),
         seed=seed,
         counts=counts,
@@ -269,20 +284,21 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
         findings=None if no_findings else folder,
         prove=prove if prove is not None else not (patterns or lanes or names or share or count is not None),
         large_len=BEYOND_4_GIB if large else LARGE_LEN,
+        shard=part,
     )
     shown_impls = tuple(str(folder) for folder in impls)
     if workload != "disk":
         if image is not None or key_file is not None:
             raise BadInput("--image and --key-file are of the disk workload: add --workload disk, or leave them out")
-        sys.exit(run_job(job, console, json_file, shown_impls))
+        sys.exit(run_job(job, console, outputs, shown_impls))
     if (image is None) is not (key_file is None):
         raise BadInput("--image and --key-file belong together: give the image and the file with its passphrase")
-    if share is not None or large or prove:
-        raise BadInput("--workload disk takes neither --share nor --large nor --prove: leave them out")
+    if share is not None or large or prove or part:
+        raise BadInput("--workload disk takes neither --share nor --shard nor --large nor --prove: leave them out")
     from crosslane.disk.job import GivenImage, run_disk  # noqa: PLC0415
 
     given = GivenImage(image, key_file) if image is not None and key_file is not None else None
-    sys.exit(run_disk(job, console, json_file, shown_impls, count=count, given=given))
+    sys.exit(run_disk(job, console, outputs, shown_impls, count=count, given=given))
 
 
 @click.command()
@@ -300,10 +316,16 @@ cli.add_command(triage_command)
 cli.add_command(bench_command)
 cli.add_command(corpora_command)
 cli.add_command(findings_command)
+cli.add_command(gate_command)
+cli.add_command(report_command)
+cli.add_command(fuzz_command)
+cli.add_command(new_command)
 cli.add_command(providers_command)
 cli.add_command(selftest_command)
+cli.add_command(targets_command)
 bench_command.add_command(harness, "harness")
-add_corpora_tools(corpora_command)
+bench_command.add_command(bench_fuzz_command, "fuzz")
+add_corpora_tools(corpora_command, FAMILIES, target_decoder)
 
 
 @cli.command()

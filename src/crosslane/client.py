@@ -8,6 +8,7 @@ import fcntl
 import mmap
 import os
 import select
+import signal
 import subprocess
 import time
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ STALL_TIMEOUT_S = 60.0
 """Wall time without any operation ending after which a shim counts as hung; its own watchdog counts CPU time."""
 
 _MAY_END = (Kind.OPENED, Kind.THREADED, Kind.DIGESTS, Kind.COMPARED)
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)
 _LARGE_S_PER_MIB = 2.0
 _MAX_SAID_LEN = 1 << 16
 _F_ADD_SEALS = 1033
@@ -45,6 +47,11 @@ class ShimDied(Exception):
         self.returncode = returncode
         self.said = said
         self.stalled = stalled
+
+    @property
+    def from_outside(self) -> bool:
+        """Whether the process was ended by a signal that is sent by others, and not by this engine."""
+        return not self.stalled and -self.returncode in _FROM_OUTSIDE
 
 
 class SubjectEnded(Exception):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crosslane.errors import BadInput, HarnessFault
 
-__all__ = ["CONTENT_FOLDERS", "data_root", "read_files", "shown"]
+__all__ = ["CONTENT_FOLDERS", "checkout", "content_file", "data_root", "is_checkout", "read_files", "shown"]
 
 CONTENT_FOLDERS = ("impls", "conformance", "corpora", "ci", "fuzz")
 
@@ -30,6 +30,36 @@ def data_root() -> Path:
         f"{package}: there is no folder impls in _suite or in a checkout above it; install the wheel again or run from "
         "a checkout"
     )
+
+
+def is_checkout(root: Path) -> bool:
+    """Whether ``root`` (see ``data_root``) is a checkout, and not the copy in an installed package."""
+    return (root / "pyproject.toml").is_file()
+
+
+def checkout(wish: str) -> Path:
+    """Return ``data_root`` where it is a checkout, whose content may be changed.
+
+    ``wish`` says what for, as the beginning of a sentence (``--store writes cases``). Raises ``BadInput`` for an
+    installed copy: nothing is ever written there.
+    """
+    root = data_root()
+    if not is_checkout(root):
+        raise BadInput(f"{wish} into a checkout, but this crosslane is an installed copy: run it from a clone of git")
+    return root
+
+
+def content_file(root: Path, name: str) -> Path | None:
+    """Return the file ``name``, a path as in a checkout, under ``root`` (see ``data_root``).
+
+    In an installed copy the engine's sources lie above the content, and what else a checkout has is not there: None.
+    """
+    if is_checkout(root):
+        return root / name
+    inner = name.removeprefix("src/crosslane/")
+    if inner != name:
+        return root.parent / inner
+    return root / name if name.split("/", maxsplit=1)[0] in CONTENT_FOLDERS else None
 
 
 def shown(path: Path) -> str:

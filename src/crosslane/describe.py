@@ -144,7 +144,7 @@ def _changed_text(departure: Departure, where: str) -> str:
 def _ended_text(departure: Departure) -> str:
     """How the process ended."""
     if departure.verdict is Verdict.HANG:
-        return "does not come back (3 s of CPU time)"
+        return "does not come back (3 s of CPU time, and 1 s for each 128 KiB of data)"
     if departure.verdict is Verdict.VOID:
         return "could not be judged: the shim gave up on it"
     how = f"with {signal_name(departure.signal)}" if departure.signal else "by ending the process"

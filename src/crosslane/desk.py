@@ -284,4 +284,5 @@ def result_of(desk: Desk) -> CellResult:
         build_lane=desk.plan.build_lane,
         library=desk.library,
         switch=desk.plan.switch,
+        prints=desk.executor.printed,
     )

@@ -22,6 +22,8 @@ CAPACITY = 64 << 20
 MAX_RESTARTS = 16
 MAX_HANGS = 2
 """Hanging cases of one batch after which the rest of it is skipped: each costs seconds."""
+MAX_ENDED = 8
+"""Times that one case is begun again where its process was ended from outside; then it is the case's own doing."""
 CPU_BUDGET_NS = 200 * 10**9
 """CPU time after which a shim is exchanged, well before the launcher's limit on it."""
 
@@ -84,6 +86,8 @@ class Executor:
         self.taken = [0] * wire.NUM_CLASSES
         self.report = ""
         """What a sanitizer said of the last case that departed."""
+        self.printed = False
+        """Whether the subject has written to its standard output."""
         self.growth = 0
         """Bytes by which the memory of one process of its own grew at most since its first batch."""
         self._first_private = -1
@@ -98,12 +102,18 @@ class Executor:
                 self.station.mode, self.station.symbol, self.station.cipher, self.station.hide, self.watch,
                 self._batch_memory, self._results_memory, inline=self.station.inline,
             )  # fmt: skip
-            try:
-                self._shim = Shim(self.station.command, opening, self.station.environment)
-            except ShimDied as died:
-                raise NotStarted(f"the shim of {self.station.symbol} does not start: {died}") from died
+            self._shim = self._started(opening)
             self._shim_cpu_ns, self._first_private = 0, -1
         return self._shim
+
+    def _started(self, opening: Opening) -> Shim:
+        for left in reversed(range(MAX_ENDED)):
+            try:
+                return Shim(self.station.command, opening, self.station.environment)
+            except ShimDied as died:
+                if not (left and died.from_outside):
+                    raise NotStarted(f"the shim of {self.station.symbol} does not start: {died}") from died
+        raise AssertionError(MAX_ENDED)
 
     def begin_anew(self, taken: Sequence[int]) -> None:
         """Go on as if these code paths (of each length class a bit set) were all that were taken yet."""
@@ -117,16 +127,21 @@ class Executor:
         self._start_rest()
 
     def _start_rest(self) -> None:
-        shim = self.open()
+        """Ask for the cases that are left; a process that was ended from outside since the last ones is replaced."""
         assert self._batch is not None
-        inline = b"" if shim.mapped else self._batch_memory.view[: wire.batch_len(self._batch)]
-        flags = self._flags | self._anew | (RunFlag(0) if shim.mapped else RunFlag.INLINE)
+        self._view().header[1:3] = 0  # the last batch's, as long as the shim has not begun with this one
+        for left in reversed(range(MAX_ENDED)):
+            shim = self.open()
+            inline = b"" if shim.mapped else self._batch_memory.view[: wire.batch_len(self._batch)]
+            flags = self._flags | self._anew | (RunFlag(0) if shim.mapped else RunFlag.INLINE)
+            try:
+                shim.start_run(self._next, self._count - self._next, flags, inline)
+                break
+            except ShimDied as died:
+                self._shim = None
+                if not (left and died.from_outside):
+                    raise HarnessFault(f"the shim of {self.station.symbol} ended between two batches: {died}") from died
         self._anew = RunFlag(0)
-        try:
-            shim.start_run(self._next, self._count - self._next, flags, inline)
-        except ShimDied as died:
-            self._shim = None
-            raise HarnessFault(f"the shim of {self.station.symbol} ended between two batches: {died}") from died
 
     def _view(self) -> Results:
         assert self._batch is not None
@@ -160,13 +175,13 @@ class Executor:
 
     def _finish_process(self) -> bool:
         """Whether the living process ran all that was left; otherwise it is gone and ``_next`` stands behind it."""
-        assert self._shim is not None
         try:
-            done = self._shim.finish_run()
+            done = self._answer()
         except ShimDied as died:
             self._note_death(died)
             self._shim = None
             return False
+        assert self._shim is not None
         possible = self._next < done.next_case <= self._count
         if not possible or (done.reason == Reason.DONE and done.next_case != self._count):
             raise HarnessFault(
@@ -176,6 +191,7 @@ class Executor:
         if not self._shim.mapped:
             self._take_inline(done)
         self._next = done.next_case
+        self.printed |= done.printed
         self.taken = [old | new for old, new in zip(self.taken, done.taken, strict=True)]
         self.cpu_ns += done.cpu_ns - self._shim_cpu_ns
         self._shim_cpu_ns = done.cpu_ns
@@ -188,6 +204,28 @@ class Executor:
         if done.cpu_ns > CPU_BUDGET_NS:
             self.close()
         return True
+
+    def _answer(self) -> Done:
+        """What the process says when it is done. One that was ended from outside meanwhile is no verdict on a case.
+
+        Its cases are run again, which also shows the code paths that it had noted, and after a second time those from
+        the one on that it was in. Raises ShimDied where it was always the same one.
+        """
+        ended, last, times = 0, -1, 0
+        while True:
+            assert self._shim is not None
+            try:
+                return self._shim.finish_run()
+            except ShimDied as died:
+                current = max(int(self._view().header[1]), self._next)
+                times = times + 1 if current == last else 1
+                if not died.from_outside or times == MAX_ENDED:
+                    raise
+            self._shim = None
+            ended, last = ended + 1, current
+            if ended > 1 and current < self._count:
+                self._next = current
+            self._start_rest()
 
     def _note_memory(self, pid: int) -> None:
         private = private_bytes(pid)

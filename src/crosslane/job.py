@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,15 +14,17 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from crosslane import campaign
 from crosslane.checks import load_checks
+from crosslane.corpora import VectorFile
 from crosslane.corpora_tools.regressions import load_regressions, with_regressions
 from crosslane.errors import HarnessFault
 from crosslane.findings.gather import Raw
 from crosslane.findings.keep import KeptRun
-from crosslane.findings.run import Findings, status_with, with_faults
+from crosslane.findings.run import Findings, status_with, with_acceptance, with_faults
 from crosslane.isa import host_arch
-from crosslane.libraries import library_rows
+from crosslane.libraries import library_rows, printing_lines
 from crosslane.memory import return_freed_memory
 from crosslane.model import Registry
+from crosslane.outputs import Outputs
 from crosslane.plan import LARGE_LEN, Counts, RunPlan, Selection, make_plans, selected_cells
 from crosslane.planted.prove import prove
 from crosslane.planted.spots import Spot, spots_of, unplaced
@@ -30,11 +32,12 @@ from crosslane.plants import check_cases, load_plants
 from crosslane.pss import PeakMemory
 from crosslane.records import AlgorithmResult
 from crosslane.report import print_report
-from crosslane.results import RESULT_VERSION, RunResult, exit_status, write_json
+from crosslane.results import RESULT_VERSION, RunResult, exit_status
+from crosslane.shards import Shard, of_shard
 from crosslane.toolchain import revision_of, versions
 from crosslane.vectors import all_vectors
 
-__all__ = ["Job", "assemble", "keep_findings", "run_job", "status_of"]
+__all__ = ["Ended", "Job", "assemble", "compare_all", "keep_findings", "plainly", "run_job", "status_of"]
 
 LINE_EVERY_S = 10.0
 
@@ -45,7 +48,7 @@ class Job:
 
     Without ``imported`` only the vectors of ``corpora`` are judged by. ``findings`` is the folder that departures are
     kept in, shrunk; without it they are only reported. ``prove``: the planted faults of the cells must be caught.
-    ``large_len`` are the bytes of each algorithm's large message.
+    ``large_len`` are the bytes of each algorithm's large message; ``shard`` is the part of the plans that is run.
     """
 
     registry: Registry
@@ -58,28 +61,41 @@ class Job:
     findings: Path | None = None
     prove: bool = False
     large_len: int = LARGE_LEN
+    shard: Shard | None = None
 
 
-def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str, ...]) -> int:
+@dataclass(frozen=True)
+class Ended:
+    """What a run came to. ``kept`` is None where findings are only reported; ``interrupted`` says so, or is empty."""
+
+    result: RunResult
+    kept: KeptRun | None
+    interrupted: str = ""
+
+
+def run_job(job: Job, console: Console, outputs: Outputs, impls: tuple[str, ...]) -> int:
     """Plan, build, run, report; returns the exit status."""
-    checks = load_checks(job.registry.root)
+    outputs.check()
     findings = Findings.at(job.findings, job.registry.root, impls) if job.findings is not None else None
+    ended = compare_all(job, console, findings)
+    result = ended.result
+    if result.algorithms or not ended.interrupted:
+        print_report(result, console, impls=impls, builds=job.registry.builds)
+    outputs.write(result, say=plainly(console))
+    if ended.interrupted:
+        console.print(ended.interrupted, markup=False)
+        return 130
+    status = status_of(job, result, findings, ended.kept, console, complete=job.counts == Counts())
+    return status if all(proof.holds for proof in result.proofs) else HarnessFault.exit_status
+
+
+def compare_all(job: Job, console: Console, findings: Findings | None) -> Ended:
+    """Plan, build and run: all that a run learns, judged. ``findings`` keeps what departs, shrunk."""
+    checks = load_checks(job.registry.root)
     selected_cells(job.registry, job.selection)  # a mistyped name is said before the vectors are read
     regressions = load_regressions(job.registry)
     vectors, notes = all_vectors(job.registry, imported=job.imported)
-    plans = make_plans(
-        job.registry,
-        job.selection,
-        seed=job.seed,
-        counts=job.counts,
-        vectors=vectors,
-        require_sandbox=job.require_sandbox,
-        large_len=job.large_len,
-        progress=lambda text: console.print(f"building: {text}", style="dim", markup=False, highlight=False),
-    )
-    for problem in dict.fromkeys(cell.problem for plan in plans.algorithms for cell in plan.cells if cell.problem):
-        console.print(f"unusable: {problem}", markup=False, highlight=False, soft_wrap=True)
-    plans = with_regressions(plans, regressions)
+    plans = with_regressions(_planned(job, vectors, console), regressions)
     spots = _spots(job, plans, console) if job.prove else []  # built, and their cases seen, before minutes are spent
     campaign.keep_manifests(plans.algorithms)
     return_freed_memory()  # sources and vectors as they were read
@@ -91,27 +107,45 @@ def run_job(job: Job, console: Console, json_file: Path | None, impls: tuple[str
     except campaign.Interrupted as stopped:
         partial = campaign.with_judgements(stopped.progress.finished, checks)
         done = assemble(job, plans, notes, partial, time.monotonic() - begun, memory.peak)
-        if partial:
-            print_report(done, console, impls=impls, builds=job.registry.builds)
-        if json_file is not None:
-            write_json(done, json_file)
-        console.print(
+        ended = {algorithm.name for algorithm in partial}
+        done = replace(done, unfinished=tuple(plan.name for plan in plans.algorithms if plan.name not in ended))
+        return Ended(
+            done,
+            None,
             f"interrupted: {stopped.progress.comparisons:,} comparisons were made, {len(partial)} of "
             f"{len(plans.algorithms)} algorithms are complete and shown above; the rest did not run",
-            markup=False,
         )
-        return 130
     kept = keep_findings(job, plans, results, findings, console) if findings is not None else None
-    judged = campaign.with_judgements(with_faults(results, kept) if kept else results, checks)
+    told = with_faults(results, kept, findings.deviations) if findings and kept else results
+    judged = campaign.with_judgements(told, checks)
+    judged = with_acceptance(judged, kept, checks) if kept else judged
     result = assemble(job, plans, notes, judged, time.monotonic() - begun, memory.peak)
     if job.prove:
         proofs = tuple(prove(spots, checks, job.registry.root))
         result = replace(result, proofs=proofs, unproven=_unproven(job))
-    print_report(result, console, impls=impls, builds=job.registry.builds)
-    if json_file is not None:
-        write_json(result, json_file)
-    status = status_of(job, result, findings, kept, console)
-    return status if all(proof.holds for proof in result.proofs) else HarnessFault.exit_status
+    return Ended(result, kept)
+
+
+def _planned(job: Job, vectors: Sequence[VectorFile], console: Console) -> RunPlan:
+    plans = make_plans(
+        job.registry,
+        job.selection,
+        seed=job.seed,
+        counts=job.counts,
+        vectors=vectors,
+        require_sandbox=job.require_sandbox,
+        large_len=job.large_len,
+        progress=lambda text: console.print(f"building: {text}", style="dim", markup=False, highlight=False),
+    )
+    plans = of_shard(plans, job.shard) if job.shard else plans
+    for problem in dict.fromkeys(cell.problem for plan in plans.algorithms for cell in plan.cells if cell.problem):
+        console.print(f"unusable: {problem}", markup=False, highlight=False, soft_wrap=True)
+    return plans
+
+
+def plainly(console: Console) -> Callable[[str], None]:
+    """Prints a line as it is, however long and whatever is in it."""
+    return lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _spots(job: Job, plans: RunPlan, console: Console) -> list[Spot]:
@@ -158,13 +192,24 @@ def keep_findings(
     return findings.keep(job.registry, plans, results, revision=revision, say=say, num_workers=workers, raws=raws)
 
 
-def status_of(job: Job, result: RunResult, findings: Findings | None, kept: KeptRun | None, console: Console) -> int:
-    """Say what was kept, and return the exit status, in which accepted findings do not count."""
+def status_of(
+    job: Job,
+    result: RunResult,
+    findings: Findings | None,
+    kept: KeptRun | None,
+    console: Console,
+    *,
+    complete: bool,
+) -> int:
+    """Say what was kept, and return the exit status, in which accepted findings do not count.
+
+    ``complete``: the cells ran all cases that show what is accepted.
+    """
     if findings is None or kept is None:
         return exit_status(list(result.cells()))
     for line in findings.lines(kept):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if job.counts == Counts():
+    if complete:
         findings.check_unused(result.algorithms, kept)
     return status_with(list(result.cells()), kept, load_checks(job.registry.root))
 
@@ -180,12 +225,14 @@ def assemble(
         host=host_arch(),
         tools={lane.name: versions(lane) for lane in plans.lanes},
         sandbox_missing=plans.sandbox_missing,
-        notes=notes,
+        notes=(*notes, *printing_lines(algorithms)),
         algorithms=tuple(algorithms),
         took_s=took_s,
         cpu_s=sum(algorithm.cpu_s for algorithm in algorithms),
         peak_pss=peak_pss,
         libraries=library_rows(job.registry, plans, algorithms),
+        shard=str(job.shard) if job.shard else "",
+        counts=vars(job.counts),
     )
 
 

@@ -13,7 +13,7 @@ from crosslane.plan import RunPlan
 from crosslane.records import AlgorithmResult, CellResult, Library, LibraryRow
 from crosslane.verdicts import cell_verdict
 
-__all__ = ["library_lines", "library_rows"]
+__all__ = ["library_lines", "library_rows", "printing_lines"]
 
 _WORDS = {
     "agreed": "agreed",
@@ -58,7 +58,7 @@ def library_rows(registry: Registry, plans: RunPlan, results: Sequence[Algorithm
                 has = instance.provider.domain(algorithm.mode, algorithm.cipher) is not None
                 verdict = "not promised" if has else "outside domain"
                 rows.append(LibraryRow(name, lane, lost.name, place_of(instance), library, str(algorithm), verdict))
-    return tuple(rows)
+    return tuple(sorted(rows, key=lambda row: (row.name, row.lane, row.backend)))
 
 
 def _algorithms(registry: Registry) -> list[Algorithm]:
@@ -90,6 +90,16 @@ def library_lines(rows: Sequence[LibraryRow]) -> Iterator[str]:
                     f"    {backend}: its switch changes nothing in any algorithm: this processor lacks what it takes "
                     "away, or this release does not know it: correct [backend] in provider.toml, or choose another lane"
                 )
+
+
+def printing_lines(results: Sequence[AlgorithmResult]) -> list[str]:
+    """A sentence for each library, or implementation, that writes to its standard output, in each of its lanes."""
+    printing = {cell.cell.partition("/")[2] for result in results for cell in result.cells if cell.prints}
+    return [
+        f"{name} writes to standard output, which belongs to the program that calls it: what is written is kept from "
+        "the suite's protocol, and every comparison counts; take the words out, or tell its authors"
+        for name in sorted(printing)
+    ]
 
 
 def _described(place: str, library: Library | None) -> str:

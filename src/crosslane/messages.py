@@ -158,7 +158,10 @@ class Opened:
 
 @dataclass(frozen=True)
 class Done:
-    """End of a run: ``next_case`` is the first that did not run; ``taken[c]`` a bit set of paths for length class c."""
+    """End of a run: ``next_case`` is the first that did not run; ``taken[c]`` a bit set of paths for length class c.
+
+    ``printed``: the subject has written to its standard output since the last one.
+    """
 
     next_case: int
     reason: Reason
@@ -166,6 +169,7 @@ class Done:
     num_calls: int
     taken: tuple[int, ...]
     results: bytes
+    printed: bool = False
 
 
 @dataclass(frozen=True)
@@ -372,11 +376,11 @@ def decode_done(payload: bytes) -> Done:
     fixed = _DONE.size + 8 * NUM_CLASSES
     if len(payload) < fixed:
         raise HarnessFault(f"DONE has {len(payload)} bytes, fewer than {fixed}")
-    next_case, reason, zero, cpu_ns, num_calls = _DONE.unpack_from(payload)
-    if reason not in Reason._value2member_map_ or zero != 0:
-        raise HarnessFault(f"DONE gives reason {reason} and {zero} as zero: allowed are 0 or 1 and 0")
+    next_case, reason, flags, cpu_ns, num_calls = _DONE.unpack_from(payload)
+    if reason not in Reason._value2member_map_ or flags not in (0, 1):
+        raise HarnessFault(f"DONE gives reason {reason} and flags {flags}: allowed are 0 or 1 of both")
     taken = struct.unpack_from(f"<{NUM_CLASSES}Q", payload, _DONE.size)
-    return Done(next_case, Reason(reason), cpu_ns, num_calls, taken, payload[fixed:])
+    return Done(next_case, Reason(reason), cpu_ns, num_calls, taken, payload[fixed:], printed=flags == 1)
 
 
 def decode_timed(payload: bytes) -> tuple[int, int]:

@@ -50,7 +50,7 @@ def load_oracles(root: Path, without: Sequence[str] = ()) -> tuple[Oracle, ...]:
         except ImportError as error:
             raise MissingTool(
                 f"the Python library of the oracle {path.stem} is not installed ({error}): install {path.stem} "
-                f"(crosslane[test] brings it), or leave it out with --without {path.stem}"
+                f"(crosslane asks for it), or leave it out with --without {path.stem}"
             ) from error
         except Exception as error:
             raise BadInput(f"{path}: cannot be loaded ({type(error).__name__}: {error}); correct the file") from error

@@ -25,6 +25,7 @@ from crosslane.quorum import Member
 from crosslane.registry import cells, cipher_named, implementation_named, mode_named
 from crosslane.stations import Stations, programs_for
 from crosslane.switches import Effect, Prober, effect_text, seen_switches
+from crosslane.wire import Watch
 
 __all__ = [
     "BEYOND_4_GIB",
@@ -58,7 +59,7 @@ class Counts:
     emulated: int = 24_576
     other: int = 640
     provider: int = 16_384
-    provider_emulated: int = 6_144
+    provider_emulated: int = 2_048
     backend: int = 8_192
 
     @classmethod
@@ -100,7 +101,7 @@ class CellPlan:
     are the CPU's features that it is not told of. ``emulated``: under qemu, which may end by its own fault.
     ``instance`` is the library, ``problem`` says in a sentence why it cannot be run. ``switch`` is what the switch of
     its backend was seen to do; where not ``switched`` it changes nothing for the algorithm, and nothing is run.
-    ``large``: it gets the algorithm's large message, which takes an emulator long.
+    ``large``: it gets the algorithm's large message, which takes an emulator long. ``watch``: what is watched.
     """
 
     cell: Cell
@@ -123,6 +124,7 @@ class CellPlan:
     switch: str = ""
     switched: bool = True
     large: bool = False
+    watch: Watch = Watch.ALL
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,8 @@ class AlgorithmPlan:
     ``name`` is the algorithm, and the provider where the manifest keeps to a provider's domain; such a plan is
     ``bounded``: vectors beyond the manifest are not run. ``quorum`` are the libraries that can be asked about a
     departure, ``without`` those that were left out. ``large_len`` are the bytes of its large message, 0 for none.
+    ``first_batch`` is the batch that it begins with; ``cases_only``: its batches are run and nothing beside them, as a
+    campaign does round after round.
     ``regressions`` are stored cases that run before all else.
     """
 
@@ -148,6 +152,8 @@ class AlgorithmPlan:
     bounded: bool = False
     quorum: tuple[Member, ...] = ()
     large_len: int = LARGE_LEN
+    first_batch: int = 0
+    cases_only: bool = False
     regressions: NamedBatch | None = None
 
     @property

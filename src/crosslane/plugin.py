@@ -7,8 +7,8 @@ are those of ``crosslane check``. What departs and is accepted (``conformance/de
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,12 @@ _PROPERTY = "crosslane"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of ``crosslane check``, with a prefix."""
     group = parser.getgroup("crosslane", "conformance of cipher implementations")
-    group.addoption("--crosslane-cell", action="append", default=[], help="pattern of cells, such as 'ctr(*)'")
+    group.addoption(
+        "--crosslane-cell",
+        action="append",
+        default=[],
+        help="pattern of cells, such as 'ctr(*)' (default: with --crosslane-impls its implementations, else all)",
+    )
     group.addoption("--crosslane-lane", action="append", default=[], help="lane to run in (default: the gate's)")
     group.addoption("--crosslane-count", type=int, default=None, help="comparisons in each cell")
     group.addoption("--crosslane-seed", default=None, help="any sentence; it decides every case")
@@ -79,13 +84,16 @@ class _Suite:
 
     def _unused(self, result: AlgorithmResult, kept: KeptRun) -> dict[str, str]:
         """The sentence for each cell of an implementation that has an unused deviation for this algorithm."""
+        from crosslane.findings.keep import ran_of  # noqa: PLC0415 - pytest loads this module in every project
         from crosslane.findings.run import unused_text  # noqa: PLC0415
-        from crosslane.names import parse_cell  # noqa: PLC0415
 
         idle = self.findings.unused([result], kept) if self.complete else []
-        texts = {item.key.implementation: unused_text(self.findings.file, item) for item in idle}
-        drivers = {cell.cell: parse_cell(cell.cell).driver for cell in result.cells}
-        return {name: texts[driver] for name, driver in drivers.items() if driver in texts}
+        return {
+            cell.cell: unused_text(self.findings.file, item, algorithm)
+            for item, algorithm in idle
+            for cell in result.cells
+            if item.is_about(ran_of(cell))
+        }
 
 
 @dataclass(frozen=True)
@@ -117,8 +125,8 @@ class CellView:
             return result, Judged(False, ran.unused[self.cell])
         records = accepted_by(result, ran.kept) if judgement.passed is False else ()
         if records and self._of(excused(result, ran.kept, self.suite.checks)).passed is not False:
-            reasons = {item.key.id: item.reason for item in self.suite.findings.deviations}
-            accepted = "; ".join(f"accepted finding {record.id}: {reasons[record.id]}" for record in records)
+            why = self.suite.findings.reason_for
+            accepted = "; ".join(f"accepted finding {record.id}: {why(record, result)}" for record in records)
             return result, Judged(False, judgement.reason, accepted)
         return result, Judged(judgement.passed, f"{self.cell}: not {judgement.sentence!r}: {judgement.reason}")
 
@@ -127,6 +135,11 @@ class CellView:
 
 
 _SUITE: pytest.StashKey[_Suite] = pytest.StashKey()
+
+
+def _drivers_of(registry: Registry, impls: Sequence[str]) -> tuple[str, ...]:
+    """The drivers of the folders given with ``--crosslane-impls``: a project tests its own code, not the suite's."""
+    return tuple(item.driver for item in registry.implementations if item.origin != "own") if impls else ()
 
 
 def _suite(config: pytest.Config) -> _Suite:
@@ -147,6 +160,8 @@ def _suite(config: pytest.Config) -> _Suite:
         try:
             findings = Findings.at(Path("findings"), data_root(), impls)
             registry = load_registry(data_root(), tuple(Path(folder) for folder in impls))
+            if not selection.patterns:
+                selection = replace(selection, patterns=_drivers_of(registry, impls))
             selected_cells(registry, selection)  # a mistyped name is said before the vectors are read
             run = make_plans(
                 registry,

@@ -24,19 +24,24 @@ _ENDED = re.compile(r"ended with status (-?\d+)(?: and said: (.*))?", re.DOTALL)
 
 
 class Foreign(HarnessFault):
-    """Another library was loaded than the one that is to be judged."""
+    """Another library was loaded than the one that is to be judged, or it could not be initialised."""
 
 
 def identify(instance: Instance, hello: Hello) -> Library:
     """What the process has loaded of a provider's libraries, all of which must come from where they were meant to.
 
-    Raises Foreign where one of them does not, or is not there at all.
+    Raises Foreign where one of them does not, or is not there at all, and where the library could not be initialised.
     """
     files = [_loaded(instance, hello, name) for name in _release(instance, hello).libraries]
     first = files[0]
     package, package_version = _package(instance, first)
     name = instance.provider.name
     versions = [text.removeprefix(f"{name} ") for text in hello.libraries if text.startswith(f"{name} ")]
+    if versions == [""]:
+        raise Foreign(
+            f"{place_of(instance)} cannot be initialised: see what it needs with a program that only initialises it, "
+            "or leave it out"
+        )
     source = "build" if instance.build else instance.sysroot.suite if instance.sysroot else "system"
     return Library(
         provider=name,

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from typing import Self
 
-__all__ = ["PeakMemory", "tree_pss"]
+__all__ = ["PeakMemory", "tree", "tree_pss"]
 
 _EVERY_S = 1.0
 
@@ -34,16 +34,21 @@ def _pss(pid: int) -> int:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
-def tree_pss(root: int) -> int:
-    """Bytes of a process and all its descendants."""
+def tree(root: int) -> set[int]:
+    """A process and all its descendants."""
     parents = _parents()
-    tree = {root}
+    found = {root}
     grown = True
     while grown:
-        more = {pid for pid, parent in parents.items() if parent in tree} - tree
-        tree |= more
+        more = {pid for pid, parent in parents.items() if parent in found} - found
+        found |= more
         grown = bool(more)
-    return sum(_pss(pid) for pid in tree)
+    return found
+
+
+def tree_pss(root: int) -> int:
+    """Bytes of a process and all its descendants."""
+    return sum(_pss(pid) for pid in tree(root))
 
 
 class PeakMemory:

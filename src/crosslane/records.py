@@ -5,21 +5,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 __all__ = [
     "REGRESSION",
     "SECTORS",
     "AlgorithmResult",
     "CellResult",
+    "Count",
     "FaultSeen",
     "Finding",
     "Judgement",
     "Library",
     "LibraryRow",
     "Proof",
+    "Seconds",
     "State",
 ]
+
+Count = Annotated[int, Meta(ge=0, le=1 << 53)]
+"""A number of things, as the schema of results has it."""
+Seconds = Annotated[float, Meta(ge=0, le=1e12)]
+"""A time in seconds; neither infinite nor no number."""
 
 SECTORS = "disk:"
 """What the ids of sectors begin with."""
@@ -40,7 +49,7 @@ class Finding:
     verdict: str
     symptom: str
     repeats: Literal["alone", "in_batch", "flaky"]
-    count: int
+    count: Count
     text: str
     quorum: str = ""
 
@@ -62,12 +71,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class FaultSeen:
-    """A finding of the store that this cell showed: its id, the watcher that objected, and its class."""
+    """A finding of the store that this cell showed: its id, the watcher that objected, and its class.
+
+    ``accepted`` is the reason of the deviation that accepts it; empty where none does.
+    """
 
     id: str
     symptom: str
     fault_class: str
     text: str
+    accepted: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,40 +158,45 @@ class CellResult:
     shrunk. ``library`` is what a provider's cell was about, ``optional`` whether not every build of it has the
     algorithm. CPU times are in seconds. A cell is ``unusable`` where the library that it is about cannot be run at all,
     with the reason, and ``not_effective`` where the switch of its backend changes nothing for the algorithm; ``switch``
-    is what it was seen to do.
+    is what it was seen to do. ``accepted``: deviations accept all that departed, and nothing else is red; the exit
+    status does not count it. ``untold`` says why some of what departed could not be told apart; it is in no fault then.
+    ``prints``: it wrote to its standard output.
     """
 
     cell: str
     state: State
     reason: str
-    comparisons: int
-    wanted: int
-    skipped: int
-    num_vectors: int
-    num_departed: int
-    num_sampled: int
+    comparisons: Count
+    wanted: Count
+    skipped: Count
+    num_vectors: Count
+    num_departed: Count
+    num_sampled: Count
     findings: tuple[Finding, ...]
     needed_features: tuple[str, ...]
     cpu_features: tuple[str, ...]
     declared_paths: tuple[str, ...]
     paths: Mapping[str, tuple[str, ...]]
     unwatched: tuple[str, ...]
-    cpu_s: float
+    cpu_s: Seconds
     provider: bool = False
-    num_threaded: int = 0
-    num_large: int = 0
-    num_bulk: int = 0
-    num_regressions: int = 0
+    num_threaded: Count = 0
+    num_large: Count = 0
+    num_bulk: Count = 0
+    num_regressions: Count = 0
     wipes: bool = False
-    judged_by: Mapping[str, int] = field(default_factory=dict)
+    judged_by: Mapping[str, Count] = field(default_factory=dict)
     judgements: tuple[Judgement, ...] = ()
-    covered: Mapping[str, int] = field(default_factory=dict)
+    covered: Mapping[str, Count] = field(default_factory=dict)
     full: bool = False
     build_lane: bool = False
     faults: tuple[FaultSeen, ...] = ()
     library: Library | None = None
     switch: str = ""
     optional: bool = False
+    accepted: bool = False
+    untold: str = ""
+    prints: bool = False
 
     @property
     def red(self) -> bool:
@@ -198,6 +216,6 @@ class AlgorithmResult:
     manifest: str
     digest: str
     cells: tuple[CellResult, ...]
-    took_s: float
-    cpu_s: float = 0.0
+    took_s: Seconds
+    cpu_s: Seconds = 0.0
     notes: tuple[str, ...] = field(default=())

@@ -17,7 +17,7 @@ from crosslane.records import CellResult
 from crosslane.results import RunResult
 from crosslane.verdicts import cell_verdict
 
-__all__ = ["complaints", "print_report"]
+__all__ = ["complaints", "judged_lines", "print_report", "resting_lines"]
 
 
 _STYLES = {
@@ -88,7 +88,7 @@ def _unusable(result: RunResult) -> Iterator[str]:
         yield f"UNUSABLE: {cells[0]}{f' and {len(cells) - 1} more cells' if len(cells) > 1 else ''}: {reason}"
 
 
-def _judged(result: RunResult) -> Iterator[str]:
+def judged_lines(result: RunResult) -> Iterator[str]:
     """How many sampled messages each judge in Python held generic against."""
     counts: dict[str, int] = {}
     for cell in result.cells():
@@ -100,7 +100,7 @@ def _judged(result: RunResult) -> Iterator[str]:
         yield "generic was held against " + ", ".join(f"{name} on {count:,} messages" for name, count in counts.items())
 
 
-def _resting(result: RunResult) -> Iterator[str]:
+def resting_lines(result: RunResult) -> Iterator[str]:
     """Which algorithms no implementation of others agreed with in this run, and what they rest on instead."""
     agreed, rests = set(), {}
     for algorithm in result.algorithms:
@@ -132,11 +132,11 @@ def _exceptions(result: RunResult) -> Iterator[str]:
             if judgement.passed is None and cell.state not in ("declined", "unusable", "not_effective"):
                 key = (judgement.check, judgement.reason)
                 reasons[key] = reasons.get(key, 0) + 1
-    yield from _judged(result)
-    yield from _resting(result)
+    yield from judged_lines(result)
+    yield from resting_lines(result)
     yield from (f"note: {note}" for note in result.notes)
-    for algorithm in result.algorithms:
-        yield from (f"note: {algorithm.algorithm}: {note}" for note in algorithm.notes)
+    said = [f"note: {algorithm.algorithm}: {note}" for algorithm in result.algorithms for note in algorithm.notes]
+    yield from dict.fromkeys(said)  # plans of one algorithm may have the same to say
     blind: dict[str, int] = {}
     for cell in result.cells():
         for watcher in cell.unwatched if cell.state == "ran" else ():

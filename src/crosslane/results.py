@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one result model of a run, and its JSON."""
+"""The one result model of a run, its JSON, and the strict reader of that."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import statistics
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from crosslane.errors import HarnessFault
-from crosslane.records import AlgorithmResult, CellResult, LibraryRow, Proof
+from crosslane.records import AlgorithmResult, CellResult, Count, LibraryRow, Proof, Seconds
+from crosslane.wholefiles import NotWritten, write_files
 
-__all__ = ["RESULT_VERSION", "RunResult", "exit_status", "write_json"]
+__all__ = ["RESULT_VERSION", "RunResult", "exit_status", "result_text", "write_json"]
 
-RESULT_VERSION = 3
+RESULT_VERSION = 4
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,8 @@ class RunResult:
     """All that one run learned. ``took_s`` is wall time, ``cpu_s`` CPU time and ``peak_pss`` the most memory in bytes
     of the whole process tree. ``proofs`` say whether planted faults were caught, ``unproven`` names those that
     no lane of this host shows, or no message of a run. ``libraries`` has a row for each library, algorithm and code
-    path.
+    path. ``unfinished`` are the plans that an interrupted run did not come to the end of; ``shard`` is the part of the
+    whole that was run, such as ``2/3``. ``counts`` are the comparisons planned for each kind of cell (``plan.Counts``).
     """
 
     version: int
@@ -36,12 +35,15 @@ class RunResult:
     sandbox_missing: tuple[str, ...]
     notes: tuple[str, ...]
     algorithms: tuple[AlgorithmResult, ...]
-    took_s: float
-    cpu_s: float
-    peak_pss: int = 0
+    took_s: Seconds
+    cpu_s: Seconds
+    peak_pss: Count = 0
     proofs: tuple[Proof, ...] = ()
     unproven: tuple[str, ...] = ()
     libraries: tuple[LibraryRow, ...] = ()
+    unfinished: tuple[str, ...] = ()
+    shard: str = ""
+    counts: Mapping[str, Count] = field(default_factory=dict)
 
     def cells(self) -> Iterator[CellResult]:
         """Every cell, in the order of the plans."""
@@ -69,23 +71,17 @@ def exit_status(cells: Sequence[CellResult]) -> int:
     return 2 if any(cell.state == "unusable" for cell in cells) else 0
 
 
+def result_text(result: RunResult) -> str:
+    """The result as JSON, of which ``resultfile.read_json`` makes it again."""
+    return json.dumps(asdict(result), indent=1, sort_keys=True) + "\n"
+
+
 def write_json(result: RunResult, path: Path) -> None:
-    """Write the result beside its final name, then rename it: the file is whole or not there."""
-    data: dict[str, Any] = asdict(result)
-    plain = not path.exists() or path.is_file()  # a device or a pipe is written to, never replaced
-    made = path.with_name(f".crosslane-{os.getpid()}-{path.name}") if plain else path
+    """Write the result; the file is whole or as it was. Raises HarnessFault."""
     try:
-        with made.open("w") as file:
-            json.dump(data, file, indent=1, sort_keys=True)
-            file.write("\n")
-        if plain:
-            made.replace(path)
-    except OSError as error:
+        write_files({path: result_text(result)})
+    except NotWritten as error:
         raise HarnessFault(
             f"{path}: the results cannot be written ({error.strerror}): free some space or name another file with "
             "--json; what was compared stands above"
         ) from error
-    finally:
-        if plain:
-            with contextlib.suppress(OSError):
-                made.unlink()

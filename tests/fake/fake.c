@@ -38,6 +38,9 @@ static void chat(void)
     printf("%s", words);
     fflush(stdout);
 #endif
+#ifdef FAKE_PRINTS_LATE
+    printf("fake: a call\n");
+#endif
 }
 
 #ifdef FAKE_PRINTS

@@ -48,8 +48,8 @@ PLANT(wrong_at_one_len)
 /* Takes the carry for one of 64 bits where too few blocks are left for the wide path. */
 PLANT(short_wrap)
 {
-    static const uint8_t ones[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-    if (AFTER_DATA && c->len >= 17 && c->len <= 31 && memcmp(c->iv_before + 8, ones, 8) == 0) {
+    if (AFTER_DATA && c->len >= 17 && c->len <= 31 &&
+        memcmp(c->iv_before + 8, "\xff\xff\xff\xff\xff\xff\xff\xff", 8) == 0) {
         c->dst[16] ^= 1;
     }
 }

@@ -104,7 +104,7 @@ static const char *version(void)
         (void)gcry_control(GCRYCTL_DISABLE_SECMEM, 0);
         (void)gcry_control(GCRYCTL_INITIALIZATION_FINISHED, 0);
     }
-    return text;
+    return gcry_control(GCRYCTL_INITIALIZATION_FINISHED_P) ? text : NULL;
 }
 
 static size_t block_len(const char *mode, const char *cipher)

@@ -82,7 +82,7 @@ static void close_session(void *session)
 {
     struct session *s = session;
     discard(s, s->keyed);
-    free(s->aad);
+    free(s->message.aad);
     free(s);
 }
 

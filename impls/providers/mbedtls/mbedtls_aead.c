@@ -1,32 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ccm and gcm of Mbed TLS. ccm is one call in all its versions; before version 3 gcm is given the associated data with
  * the iv. What comes before the library can take it is kept. */
-#include <stdlib.h>
-
 #include "mbedtls_session.h"
 
 #define GCM_HAS_PARTS (MBEDTLS_VERSION_MAJOR >= 3)
 
-static int keep_aad(struct session *s, const uint8_t *data, size_t len)
-{
-    uint8_t *grown = realloc(s->aad, s->aad_len + len + 1);
-    if (grown == NULL) {
-        return SUBJECT_UNSUPPORTED;
-    }
-    s->aad = grown;
-    memcpy(s->aad + s->aad_len, data, len);
-    s->aad_len += len;
-    return SUBJECT_OK;
-}
-
 static int gcm_start(struct session *s)
 {
     int way = s->decrypting ? MBEDTLS_GCM_DECRYPT : MBEDTLS_GCM_ENCRYPT;
-    s->began = 1;
+    s->message.began = 1;
 #if GCM_HAS_PARTS
     return mbedtls_gcm_starts(&s->keyed->gcm, way, s->nonce, s->nonce_len) == 0 ? SUBJECT_OK : SUBJECT_BAD_IV_LEN;
 #else
-    return mbedtls_gcm_starts(&s->keyed->gcm, way, s->nonce, s->nonce_len, s->aad, s->aad_len) == 0
+    return mbedtls_gcm_starts(&s->keyed->gcm, way, s->nonce, s->nonce_len, s->message.aad, s->message.aad_len) == 0
                ? SUBJECT_OK
                : SUBJECT_BAD_IV_LEN;
 #endif
@@ -37,28 +23,21 @@ int mbedtls_aead_setiv(struct session *s, const uint8_t *iv, size_t iv_len, cons
     if (iv_len > sizeof s->nonce) {
         return SUBJECT_UNSUPPORTED;
     }
-    s->lengths = *lengths;
+    adapter_begin(&s->message, lengths);
     s->nonce_len = iv_len;
     memcpy(s->nonce, iv, iv_len);
-    s->aad_len = 0;
-    s->began = s->wrong_tag = 0;
     if (s->mode == MODE_CCM) {
         return SUBJECT_OK;
     }
     /* Started here, so that a refused iv is refused here; again where associated data has come by then. */
     int status = gcm_start(s);
-    s->began = GCM_HAS_PARTS;
+    s->message.began = GCM_HAS_PARTS;
     return status;
 }
 
 int mbedtls_aead_expect(void *session, const uint8_t *tag, size_t tag_len)
 {
-    struct session *s = session;
-    if (tag_len > sizeof s->tag) {
-        return SUBJECT_BAD_TAG_LEN;
-    }
-    memcpy(s->tag, tag, tag_len);
-    return SUBJECT_OK;
+    return adapter_expect(&((struct session *)session)->message, tag, tag_len);
 }
 
 int mbedtls_aead_aad(void *session, const uint8_t *data, size_t len)
@@ -69,24 +48,24 @@ int mbedtls_aead_aad(void *session, const uint8_t *data, size_t len)
         return mbedtls_gcm_update_ad(&s->keyed->gcm, data, len) == 0 ? SUBJECT_OK : SUBJECT_BAD_AAD_LEN;
     }
 #endif
-    return keep_aad(s, data, len);
+    return adapter_keep_aad(&s->message, data, len);
 }
 
 /* Decryption compares the tag first: a wrong one is reported where the contract has it, by tag. */
 static int ccm_update(struct session *s, uint8_t *dst, const uint8_t *src, size_t len)
 {
     mbedtls_ccm_context *ctx = &s->keyed->ccm;
-    size_t tag_len = s->lengths.tag_len;
-    if (len != s->lengths.data_len || s->aad_len != s->lengths.aad_len || s->began || tag_len > sizeof s->tag) {
+    struct adapter_message *m = &s->message;
+    if (!adapter_is_whole(m, len)) {
         return SUBJECT_UNSUPPORTED;
     }
-    s->began = 1;
-    int error = s->decrypting ? mbedtls_ccm_auth_decrypt(ctx, len, s->nonce, s->nonce_len, s->aad, s->aad_len, src, dst,
-                                                         s->tag, tag_len)
-                              : mbedtls_ccm_encrypt_and_tag(ctx, len, s->nonce, s->nonce_len, s->aad, s->aad_len, src,
-                                                            dst, s->tag, tag_len);
-    s->wrong_tag = error == MBEDTLS_ERR_CCM_AUTH_FAILED;
-    return error == 0 || s->wrong_tag ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
+    m->began = 1;
+    int error = s->decrypting ? mbedtls_ccm_auth_decrypt(ctx, len, s->nonce, s->nonce_len, m->aad, m->aad_len, src, dst,
+                                                         m->tag, m->lengths.tag_len)
+                              : mbedtls_ccm_encrypt_and_tag(ctx, len, s->nonce, s->nonce_len, m->aad, m->aad_len, src,
+                                                            dst, m->tag, m->lengths.tag_len);
+    m->wrong_tag = error == MBEDTLS_ERR_CCM_AUTH_FAILED;
+    return error == 0 || m->wrong_tag ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
 }
 
 int mbedtls_aead_update(struct session *s, uint8_t *dst, const uint8_t *src, size_t len)
@@ -94,7 +73,7 @@ int mbedtls_aead_update(struct session *s, uint8_t *dst, const uint8_t *src, siz
     if (s->mode == MODE_CCM) {
         return ccm_update(s, dst, src, len);
     }
-    int status = s->began ? SUBJECT_OK : gcm_start(s);
+    int status = s->message.began ? SUBJECT_OK : gcm_start(s);
     if (status != SUBJECT_OK) {
         return status;
     }
@@ -110,9 +89,9 @@ int mbedtls_aead_update(struct session *s, uint8_t *dst, const uint8_t *src, siz
 int mbedtls_aead_final(struct session *s)
 {
     if (s->mode == MODE_GCM) {
-        return s->began ? SUBJECT_OK : gcm_start(s);
+        return s->message.began ? SUBJECT_OK : gcm_start(s);
     }
-    return s->began ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
+    return s->message.began ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
 }
 
 static int gcm_finish(struct session *s, uint8_t *computed, size_t len)
@@ -130,10 +109,7 @@ int mbedtls_aead_tag(struct session *s, uint8_t *bytes, size_t len)
 {
     uint8_t computed[SUBJECT_MAX_BLOCK_LEN];
     if (s->mode == MODE_CCM) {
-        if (!s->decrypting) {
-            memcpy(bytes, s->tag, len);
-        }
-        return s->wrong_tag ? SUBJECT_BAD_TAG : SUBJECT_OK;
+        return adapter_tag(&s->message, s->decrypting, bytes, len);
     }
     if (gcm_finish(s, computed, len) != 0) {
         return SUBJECT_BAD_TAG_LEN;

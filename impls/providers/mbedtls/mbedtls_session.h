@@ -38,14 +38,9 @@ struct session {
     uint8_t stream[SUBJECT_MAX_BLOCK_LEN]; /* ctr */
     size_t offset;                         /* cfb, ofb, ctr: bytes of a block that are spent */
     /* ccm is one call, gcm before version 3 takes the iv and all associated data at once. */
-    struct subject_lengths lengths;
+    struct adapter_message message;
     uint8_t nonce[MAX_NONCE_LEN];
     size_t nonce_len;
-    uint8_t *aad;
-    size_t aad_len;
-    int began;
-    uint8_t tag[SUBJECT_MAX_BLOCK_LEN]; /* ccm: expected or computed */
-    int wrong_tag;
 };
 
 int mbedtls_aead_setiv(struct session *s, const uint8_t *iv, size_t iv_len, const struct subject_lengths *lengths);

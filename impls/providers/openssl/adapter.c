@@ -36,21 +36,22 @@ static const struct cipher_entry *cipher_named(const char *name)
     return ADAPTER_ENTRY(ciphers, name);
 }
 
-static void start(void)
+/* Whether the library could be initialised. Not every build of it has the legacy provider, whose ciphers then lack. */
+static int start(void)
 {
-    static int started;
+    static int started, usable;
     if (!started) {
         started = 1;
-        (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
-        (void)OSSL_PROVIDER_load(NULL, "default");
+        usable =
+            OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) == 1 && OSSL_PROVIDER_load(NULL, "default") != NULL;
         (void)OSSL_PROVIDER_load(NULL, "legacy");
     }
+    return usable;
 }
 
 static const char *version(void)
 {
-    start();
-    return OpenSSL_version(OPENSSL_VERSION_STRING);
+    return start() ? OpenSSL_version(OPENSSL_VERSION_STRING) : NULL;
 }
 
 static void evp_name(char *name, size_t capacity, const struct mode_entry *mode, const struct cipher_entry *cipher,
@@ -100,8 +101,7 @@ static size_t block_len(const char *mode, const char *cipher)
 {
     const struct mode_entry *m = mode_named(mode);
     const struct cipher_entry *c = cipher_named(cipher);
-    start();
-    if (m == NULL || c == NULL || fetched(m, c, c->usual_key_len * m->num_keys) == NULL ||
+    if (!start() || m == NULL || c == NULL || fetched(m, c, c->usual_key_len * m->num_keys) == NULL ||
         (m->kind == KIND_MAC && cmac() == NULL)) {
         return 0;
     }
@@ -124,7 +124,7 @@ static void close_session(void *session)
     struct session *s = session;
     EVP_CIPHER_CTX_free(s->ctx);
     EVP_MAC_CTX_free(s->mac);
-    free(s->aad);
+    free(s->message.aad);
     OPENSSL_cleanse(s, sizeof *s); /* ccm's key */
     free(s);
 }
@@ -237,13 +237,17 @@ static int final(void *session)
     struct session *s = session;
     uint8_t rest[SUBJECT_MAX_BLOCK_LEN];
     int done;
-    if (s->mode->kind == KIND_GCM && !s->decrypting) {
-        return EVP_CipherFinal_ex(s->ctx, rest, &done) == 1 ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
+    switch (s->mode->kind) {
+    case KIND_MAC: return SUBJECT_OK; /* ends with its tag */
+    case KIND_CCM: return s->message.began ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
+    case KIND_GCM:
+        if (s->decrypting) {
+            return SUBJECT_OK; /* likewise */
+        }
+        break;
+    case KIND_PLAIN: break;
     }
-    if (s->mode->kind == KIND_CCM && !s->began) {
-        return SUBJECT_BAD_DATA_LEN;
-    }
-    return SUBJECT_OK;
+    return EVP_CipherFinal_ex(s->ctx, rest, &done) == 1 && done == 0 ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
 }
 
 static int tag(void *session, uint8_t *bytes, size_t len)
@@ -261,7 +265,7 @@ static int tag(void *session, uint8_t *bytes, size_t len)
     if (s->mode->kind == KIND_GCM) {
         return openssl_gcm_compare(s, bytes, len);
     }
-    return s->wrong_tag ? SUBJECT_BAD_TAG : SUBJECT_OK;
+    return s->message.wrong_tag ? SUBJECT_BAD_TAG : SUBJECT_OK;
 }
 
 static size_t iv_out(void *session, uint8_t *iv)
@@ -293,14 +297,13 @@ static void *clone(const void *session)
     *s = *from;
     s->ctx = from->ctx == NULL ? NULL : EVP_CIPHER_CTX_new();
     s->mac = from->mac == NULL ? NULL : EVP_MAC_CTX_dup(from->mac);
-    s->aad = malloc(from->aad_len + 1);
-    if (s->aad == NULL || (from->mac != NULL && s->mac == NULL) ||
+    s->message.aad = NULL;
+    s->message.aad_len = 0;
+    if (adapter_keep_aad(&s->message, from->message.aad, from->message.aad_len) != SUBJECT_OK ||
+        (from->mac != NULL && s->mac == NULL) ||
         (from->ctx != NULL && (s->ctx == NULL || EVP_CIPHER_CTX_copy(s->ctx, from->ctx) != 1))) {
         close_session(s);
         return NULL;
-    }
-    if (from->aad_len > 0) {
-        memcpy(s->aad, from->aad, from->aad_len);
     }
     return s;
 }

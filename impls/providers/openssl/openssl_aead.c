@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ccm and gcm through EVP. */
 #include <openssl/evp.h>
-#include <stdlib.h>
 
 #include "openssl_session.h"
 
@@ -13,9 +12,8 @@ int openssl_begin(struct session *s, const uint8_t *iv)
 
 int openssl_aead_setiv(struct session *s, const uint8_t *iv, size_t iv_len, const struct subject_lengths *lengths)
 {
-    s->lengths = *lengths;
-    s->aad_len = 0;
-    s->expected = s->began = s->wrong_tag = 0;
+    adapter_begin(&s->message, lengths);
+    s->expected = 0;
     if (EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_SET_IVLEN, (int)iv_len, NULL) != 1) {
         return SUBJECT_BAD_IV_LEN;
     }
@@ -47,30 +45,25 @@ int openssl_aad(void *session, const uint8_t *data, size_t len)
     if (s->mode->kind == KIND_GCM) {
         return EVP_CipherUpdate(s->ctx, NULL, &done, data, (int)len) == 1 ? SUBJECT_OK : SUBJECT_BAD_AAD_LEN;
     }
-    if (len > s->lengths.aad_len - s->aad_len) {
+    if (len > s->message.lengths.aad_len - s->message.aad_len) {
         return SUBJECT_BAD_AAD_LEN;
     }
-    uint8_t *grown = realloc(s->aad, s->aad_len + len + 1);
-    if (grown == NULL) {
-        return SUBJECT_UNSUPPORTED;
-    }
-    s->aad = grown;
-    memcpy(s->aad + s->aad_len, data, len);
-    s->aad_len += len;
-    return SUBJECT_OK;
+    return adapter_keep_aad(&s->message, data, len);
 }
 
 static int ccm_begin(struct session *s)
 {
     int done;
-    if (s->aad_len != s->lengths.aad_len) {
+    if (s->message.aad_len != s->message.lengths.aad_len) {
         return SUBJECT_BAD_AAD_LEN;
     }
-    if (s->lengths.data_len > MAX_CHUNK || EVP_CipherUpdate(s->ctx, NULL, &done, NULL, (int)s->lengths.data_len) != 1 ||
-        (s->aad_len > 0 && EVP_CipherUpdate(s->ctx, NULL, &done, s->aad, (int)s->aad_len) != 1)) {
+    if (s->message.lengths.data_len > MAX_CHUNK ||
+        EVP_CipherUpdate(s->ctx, NULL, &done, NULL, (int)s->message.lengths.data_len) != 1 ||
+        (s->message.aad_len > 0 &&
+         EVP_CipherUpdate(s->ctx, NULL, &done, s->message.aad, (int)s->message.aad_len) != 1)) {
         return SUBJECT_BAD_DATA_LEN;
     }
-    s->began = 1;
+    s->message.began = 1;
     return SUBJECT_OK;
 }
 
@@ -78,7 +71,7 @@ static int ccm_begin(struct session *s)
 int openssl_ccm_update(struct session *s, uint8_t *dst, const uint8_t *src, size_t len)
 {
     int done;
-    if (len != s->lengths.data_len || s->began) {
+    if (len != s->message.lengths.data_len || s->message.began) {
         return SUBJECT_UNSUPPORTED;
     }
     int status = ccm_begin(s);
@@ -86,8 +79,8 @@ int openssl_ccm_update(struct session *s, uint8_t *dst, const uint8_t *src, size
         return status != SUBJECT_OK ? status : SUBJECT_UNSUPPORTED;
     }
     int taken = EVP_CipherUpdate(s->ctx, dst, &done, src, (int)len) == 1;
-    s->wrong_tag = s->decrypting && !taken;
-    return taken || s->wrong_tag ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
+    s->message.wrong_tag = s->decrypting && !taken;
+    return taken || s->message.wrong_tag ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
 }
 
 int openssl_gcm_compare(struct session *s, uint8_t *bytes, size_t len)

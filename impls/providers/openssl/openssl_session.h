@@ -35,12 +35,8 @@ struct session {
     EVP_MAC_CTX *mac;
     /* ccm takes the key with the lengths of nonce and tag, and all associated data at once. */
     uint8_t key[MAX_KEY_LEN];
-    struct subject_lengths lengths;
-    uint8_t *aad;
-    size_t aad_len;
-    int expected;  /* ccm: the tag is known */
-    int began;     /* ccm: the associated data is in */
-    int wrong_tag; /* ccm: the library found the tag wrong and gave no plaintext */
+    struct adapter_message message;
+    int expected; /* ccm: the tag is known */
 };
 
 int openssl_begin(struct session *s, const uint8_t *iv);

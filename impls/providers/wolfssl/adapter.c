@@ -17,7 +17,7 @@ static const struct mode_entry {
 
 static const char *version(void)
 {
-    return wolfSSL_lib_version();
+    return wolfCrypt_Init() == 0 ? wolfSSL_lib_version() : NULL;
 }
 
 static size_t block_len(const char *mode, const char *cipher)
@@ -64,7 +64,7 @@ static void close_session(void *session)
 {
     struct session *s = session;
     discard(s, s->keyed);
-    free(s->aad);
+    free(s->message.aad);
     free(s);
 }
 

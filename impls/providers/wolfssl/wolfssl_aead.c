@@ -2,7 +2,6 @@
  * ccm and gcm of wolfCrypt: gcm by its functions for streams, ccm in its one call. */
 #include "wolfssl_session.h"
 
-#include <stdlib.h>
 #include <wolfssl/wolfcrypt/error-crypt.h>
 
 int wolfssl_aead_setiv(struct session *s, const uint8_t *iv, size_t iv_len, const struct subject_lengths *lengths)
@@ -10,9 +9,7 @@ int wolfssl_aead_setiv(struct session *s, const uint8_t *iv, size_t iv_len, cons
     if (iv_len > sizeof s->iv) {
         return s->mode == MODE_GCM ? SUBJECT_BAD_IV_LEN : SUBJECT_UNSUPPORTED;
     }
-    s->lengths = *lengths;
-    s->aad_len = 0;
-    s->began = s->wrong_tag = 0;
+    adapter_begin(&s->message, lengths);
     s->iv_len = iv_len;
     memcpy(s->iv, iv, iv_len);
     if (s->mode == MODE_CCM) {
@@ -25,12 +22,7 @@ int wolfssl_aead_setiv(struct session *s, const uint8_t *iv, size_t iv_len, cons
 
 int wolfssl_aead_expect(void *session, const uint8_t *tag, size_t tag_len)
 {
-    struct session *s = session;
-    if (tag_len > sizeof s->tag) {
-        return SUBJECT_BAD_TAG_LEN;
-    }
-    memcpy(s->tag, tag, tag_len);
-    return SUBJECT_OK;
+    return adapter_expect(&((struct session *)session)->message, tag, tag_len);
 }
 
 static int gcm_update(struct session *s, uint8_t *dst, const uint8_t *src, size_t len, const uint8_t *data,
@@ -47,31 +39,24 @@ int wolfssl_aead_aad(void *session, const uint8_t *data, size_t len)
     if (s->mode == MODE_GCM) {
         return gcm_update(s, NULL, NULL, 0, data, len) == 0 ? SUBJECT_OK : SUBJECT_BAD_AAD_LEN;
     }
-    uint8_t *grown = realloc(s->aad, s->aad_len + len + 1);
-    if (grown == NULL) {
-        return SUBJECT_UNSUPPORTED;
-    }
-    s->aad = grown;
-    memcpy(s->aad + s->aad_len, data, len);
-    s->aad_len += len;
-    return SUBJECT_OK;
+    return adapter_keep_aad(&s->message, data, len);
 }
 
 /* Decryption compares the tag first: a wrong one is reported where the contract has it, by tag. */
 static int ccm_update(struct session *s, uint8_t *dst, const uint8_t *src, size_t len)
 {
     Aes *aes = &s->keyed->aes;
-    word32 n = (word32)len, iv_len = (word32)s->iv_len, aad_len = (word32)s->aad_len;
-    if (len != s->lengths.data_len || s->aad_len != s->lengths.aad_len || s->began ||
-        s->lengths.tag_len > sizeof s->tag) {
+    struct adapter_message *m = &s->message;
+    word32 n = (word32)len, iv_len = (word32)s->iv_len, aad_len = (word32)m->aad_len;
+    if (!adapter_is_whole(m, len)) {
         return SUBJECT_UNSUPPORTED;
     }
-    s->began = 1;
+    m->began = 1;
     int error = s->decrypting
-                    ? wc_AesCcmDecrypt(aes, dst, src, n, s->iv, iv_len, s->tag, s->lengths.tag_len, s->aad, aad_len)
-                    : wc_AesCcmEncrypt(aes, dst, src, n, s->iv, iv_len, s->tag, s->lengths.tag_len, s->aad, aad_len);
-    s->wrong_tag = error == AES_CCM_AUTH_E;
-    return error == 0 || s->wrong_tag ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
+                    ? wc_AesCcmDecrypt(aes, dst, src, n, s->iv, iv_len, m->tag, m->lengths.tag_len, m->aad, aad_len)
+                    : wc_AesCcmEncrypt(aes, dst, src, n, s->iv, iv_len, m->tag, m->lengths.tag_len, m->aad, aad_len);
+    m->wrong_tag = error == AES_CCM_AUTH_E;
+    return error == 0 || m->wrong_tag ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
 }
 
 int wolfssl_aead_update(struct session *s, uint8_t *dst, const uint8_t *src, size_t len)
@@ -84,16 +69,13 @@ int wolfssl_aead_update(struct session *s, uint8_t *dst, const uint8_t *src, siz
 
 int wolfssl_aead_final(const struct session *s)
 {
-    return s->mode == MODE_GCM || s->began ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
+    return s->mode == MODE_GCM || s->message.began ? SUBJECT_OK : SUBJECT_BAD_DATA_LEN;
 }
 
 int wolfssl_aead_tag(struct session *s, uint8_t *bytes, size_t len)
 {
     if (s->mode == MODE_CCM) {
-        if (!s->decrypting) {
-            memcpy(bytes, s->tag, len);
-        }
-        return s->wrong_tag ? SUBJECT_BAD_TAG : SUBJECT_OK;
+        return adapter_tag(&s->message, s->decrypting, bytes, len);
     }
     if (!s->decrypting) {
         return wc_AesGcmEncryptFinal(&s->keyed->aes, bytes, (word32)len) == 0 ? SUBJECT_OK : SUBJECT_BAD_TAG_LEN;

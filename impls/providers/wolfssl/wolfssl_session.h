@@ -12,6 +12,7 @@
 #include <wolfssl/wolfcrypt/aes.h>
 #include <wolfssl/wolfcrypt/cmac.h>
 #include <wolfssl/wolfcrypt/des3.h>
+#include <wolfssl/wolfcrypt/wc_port.h>
 
 #include "adapter.h"
 
@@ -40,13 +41,7 @@ struct session {
     size_t key_len;
     uint8_t iv[SUBJECT_MAX_BLOCK_LEN];
     size_t iv_len;
-    /* ccm is one call. */
-    struct subject_lengths lengths;
-    uint8_t *aad;
-    size_t aad_len;
-    int began;
-    uint8_t tag[SUBJECT_MAX_BLOCK_LEN]; /* expected or computed */
-    int wrong_tag;
+    struct adapter_message message; /* ccm is one call */
 };
 
 int wolfssl_aead_setiv(struct session *s, const uint8_t *iv, size_t iv_len, const struct subject_lengths *lengths);

@@ -19,9 +19,9 @@ from crosslane.bench.stats import Estimate
 from crosslane.data import shown
 from crosslane.errors import BadInput
 
-__all__ = ["conditions", "processor_name", "to_json", "write_text"]
+__all__ = ["SCHEMA", "conditions", "processor_name", "to_json", "write_text"]
 
-_SCHEMA = "crosslane bench 1"
+SCHEMA = "crosslane bench 1"
 
 
 def processor_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
@@ -110,7 +110,7 @@ def to_json(
 ) -> str:
     """Return a run as JSON: lengths in bytes, times in ns of one message; intervals are 95 %, null where unbounded."""
     document = {
-        "schema": _SCHEMA,
+        "schema": SCHEMA,
         "version": __version__,
         "machine": {"processor": processor_name(), "cpu": settings.cpu, "system": platform.platform()},
         "settings": {"rounds": settings.rounds, "sample_us": settings.sample_us, "max_noise": settings.max_noise},

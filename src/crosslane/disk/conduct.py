@@ -23,11 +23,12 @@ from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor
 from crosslane.findings.case import case_of
 from crosslane.findings.gather import Raw
+from crosslane.manifest import Manifest
 from crosslane.plan import AlgorithmPlan
-from crosslane.records import SECTORS, AlgorithmResult
+from crosslane.records import SECTORS, AlgorithmResult, Finding
 from crosslane.wire import CASE_RESULT, Batch, Results, Verdict, Watch
 
-__all__ = ["DiskJob", "DiskResult", "conduct_disks", "image_requests"]
+__all__ = ["DiskJob", "DiskResult", "conduct_disks", "image_requests", "planned_comparisons", "takes_key"]
 
 _GROUP = 12
 """Cells whose processes live side by side: an emulator takes 10 MiB and more."""
@@ -41,6 +42,8 @@ _MOST_RAW = 64
 @dataclass(frozen=True)
 class DiskJob:
     """One algorithm's plan, its images, and the batches of sectors for cells with full grids; others get one.
+
+    The plan says which batch is the first.
 
     ``generate`` makes the ivs; it is replaced by tests alone, which plant a fault there.
     """
@@ -98,9 +101,11 @@ def conduct_disks(job: DiskJob) -> DiskResult:
     desks = [Desk(cell, Executor(cell.station, memory), plan.quorum) for cell in plan.cells]
     notes: list[str] = []
     try:
-        sectors = [part for number in range(job.num_batches) for part in _sector_parts(run, number)]
+        numbers = range(plan.first_batch, plan.first_batch + job.num_batches)
+        sectors = [part for number in numbers for part in _sector_parts(run, number)]
         for begin in range(0, len(desks), _GROUP):
             _run_group(run, desks[begin : begin + _GROUP], sectors)
+        _note_ivs(run, desks)
         notes += run.judge.notes()
     except HarnessFault as fault:
         notes.append(str(fault))
@@ -122,7 +127,7 @@ def conduct_disks(job: DiskJob) -> DiskResult:
 
 def _sector_parts(run: _Run, number: int) -> Iterator[_Part]:
     """The writes of a batch of disks, and then the reads of what generic wrote."""
-    manifest = run.job.plan.manifest
+    manifest, few = run.job.plan.manifest, number == run.job.plan.first_batch
     disks = draw_disks(manifest, number)
     ivs = [run.judge.ivs(run.job.generate, disk.spec.generator, disk.key, disk.numbers) for disk in disks]
     wanted = [writes(manifest, disk, iv) for disk, iv in zip(disks, ivs, strict=True)]
@@ -134,12 +139,12 @@ def _sector_parts(run: _Run, number: int) -> Iterator[_Part]:
         stored.append(np.concatenate(parts).reshape(disk.data.shape))
         at += len(requests)
     name = f"{SECTORS}{manifest.digest}-{number}"
-    yield _Part(f"{name}:write", batch, written, number == 0)
+    yield _Part(f"{name}:write", batch, written, few)
     asked = [reads(manifest, *item) for item in zip(disks, ivs, stored, strict=True)]
     plain = [reads(manifest, disk, iv, disk.data) for disk, iv in zip(disks, ivs, strict=True)]
     batch = sector_batch([request for requests in asked for request in requests])
     known = dict(enumerate(request.data for requests in plain for request in requests))
-    yield _Part(f"{name}:read", batch, with_answers(batch, run.answers(batch), known), number == 0)
+    yield _Part(f"{name}:read", batch, with_answers(batch, run.answers(batch), known), few)
 
 
 def image_requests(image: Image, ivs: Bytes, *, decrypting: bool) -> list[tuple[Request, Bytes]]:
@@ -195,6 +200,16 @@ def _run_group(run: _Run, desks: Sequence[Desk], sectors: Sequence[_Part]) -> No
         desk.executor.release()
 
 
+def _note_ivs(run: _Run, desks: Sequence[Desk]) -> None:
+    """Wrong ivs are findings of generic's own native cell, or of the first that ran: the workload has made them."""
+    alive = [desk for desk in desks if desk.alive]
+    owners = [desk for desk in alive if desk.plan.station == run.job.plan.oracle] or alive
+    for (generator, judge), text in run.judge.wrong.items() if owners else ():
+        name = f"{SECTORS}{run.job.plan.manifest.digest}:ivs:{generator.partition(':')[0]}"
+        owners[0].num_departed += 1
+        owners[0].findings["ivs", generator, judge] = Finding(name, "disagree", "iv", "alone", 1, text)
+
+
 def _run_part(run: _Run, desks: Sequence[Desk], part: _Part) -> None:
     """One batch in some cells at the same time."""
     wire.encode_batch_into(part.batch, run.memory.view)
@@ -230,6 +245,11 @@ def _finish(run: _Run, desk: Desk, part: _Part) -> None:
             raws.append(Raw(case, departure, f"{part.name}:{departure.case}"))
         one = one_case(batch, part.expected, departure.case)
         confirm_departure(desk, batch, departure, one, lambda case: f"{part.name}:{case}")
+
+
+def takes_key(manifest: Manifest, key: bytes) -> bool:
+    """Whether a key is of a length that the cells of a manifest take: a library may not know all of a cipher's."""
+    return len(key) in {length * manifest.num_keys + manifest.key_extra_len for length in manifest.key_lens}
 
 
 def planned_comparisons(job: DiskJob, *, large: bool) -> int:

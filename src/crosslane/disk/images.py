@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -226,12 +227,31 @@ def image_of(
             f"{shown(file)}: is cut short: {max(0, length)} bytes of payload are no whole sectors of "
             f"{header.sector_len}; copy it again"
         )
+    if raw is not None and length != raw.stat().st_size:
+        raise BadInput(f"{shown(file)}: is cut short: {length} bytes of payload, not {raw.stat().st_size}; remove it")
     key = volume_key(file, header, passphrase, decrypt)
     count = length // header.sector_len
     if raw is None:
         whole = np.memmap(file, np.uint8, "r", header.payload, (count, header.sector_len))
         raw = _content(file, passphrase, header.version, lambda: decrypt(header.spec, key, whole).tobytes())
+        _check_whole(file, raw, file.stat().st_size - header.payload)
     return Image(name, header.spec, key, header.sector_len, raw, file, header.payload, count)
+
+
+def _check_whole(file: Path, raw: Path, payload_len: int) -> None:
+    """Raise BadInput where an ext file system in an image says that it is longer than the payload.
+
+    Nothing else in an image says how long its payload was.
+    """
+    said = run_tool("dumpe2fs", ["-h", str(raw)])
+    fields = dict(re.findall(r"^(Block count|Block size):\s+(\d+)$", said.out, re.MULTILINE))
+    if len(fields) == 2:
+        length = int(fields["Block count"]) * int(fields["Block size"])
+        if length > payload_len:
+            raise BadInput(
+                f"{shown(file)}: is cut short: its file system has {length} bytes, and {payload_len} are there; copy "
+                "it again"
+            )
 
 
 def _content(file: Path, passphrase: bytes, version: int, ours: Callable[[], bytes]) -> Path:

@@ -16,7 +16,7 @@ from crosslane import campaign
 from crosslane.checks import load_checks
 from crosslane.client import SharedMemory
 from crosslane.data import read_files
-from crosslane.disk.conduct import DiskJob, DiskResult, conduct_disks, planned_comparisons
+from crosslane.disk.conduct import DiskJob, DiskResult, conduct_disks, planned_comparisons, takes_key
 from crosslane.disk.images import RECIPES, Image, image_of, make_image
 from crosslane.disk.ivs import make_ivs, sector_numbers
 from crosslane.disk.judge_ivs import IvJudge
@@ -25,12 +25,12 @@ from crosslane.disk.spec import MODES, CipherSpec
 from crosslane.disk.tools import PACKAGES, needed
 from crosslane.errors import BadInput
 from crosslane.execute import CAPACITY, Executor, execute_alone
-from crosslane.findings.run import Findings, with_faults
-from crosslane.job import Job, assemble, keep_findings, status_of
+from crosslane.findings.run import Findings, with_acceptance, with_faults
+from crosslane.job import Job, assemble, keep_findings, plainly, status_of
+from crosslane.outputs import Outputs
 from crosslane.plan import AlgorithmPlan, RunPlan, Selection, make_plans, selected_cells
 from crosslane.pss import PeakMemory
 from crosslane.report import print_report
-from crosslane.results import write_json
 from crosslane.wire import Watch
 
 __all__ = ["DEFAULT_BATCHES", "GivenImage", "plans_for_disks", "run_disk"]
@@ -47,17 +47,14 @@ class GivenImage:
 
 
 def _selection(job: Job) -> Selection:
-    """The cells of implementations in modes of disks; raises BadInput where the patterns mean none of them."""
-    providers = tuple(provider.name for provider in job.registry.providers)
-    if job.selection.providers:
-        raise BadInput("--workload disk judges implementations: leave --provider out, libraries judge the ivs of essiv")
+    """The cells in modes of disks; raises BadInput where the patterns mean none of them.
+
+    A library's code paths beside its usual one are run where libraries are asked for.
+    """
     chosen, _ = selected_cells(job.registry, job.selection)
     names = [
-        str(cell)
-        for cell in chosen
-        if cell.algorithm.mode in MODES and cell.driver not in providers and not cell.backend
-        and any(item.driver == cell.driver for item in job.registry.implementations)
-    ]  # fmt: skip
+        str(cell) for cell in chosen if cell.algorithm.mode in MODES and (job.selection.providers or not cell.backend)
+    ]
     if not names:
         raise BadInput(
             f"none of the cells is of a mode that disks are encrypted with: give --cell a pattern of {', '.join(MODES)}"
@@ -66,8 +63,8 @@ def _selection(job: Job) -> Selection:
 
 
 def plans_for_disks(job: Job, console: Console) -> RunPlan:
-    """Plans of all algorithms of disks whose cells are selected, with nothing but their implementations."""
-    plans = make_plans(
+    """Plans of all algorithms of disks whose cells are selected."""
+    return make_plans(
         job.registry,
         _selection(job),
         seed=job.seed,
@@ -75,7 +72,6 @@ def plans_for_disks(job: Job, console: Console) -> RunPlan:
         require_sandbox=job.require_sandbox,
         progress=lambda text: console.print(f"building: {text}", style="dim", markup=False, highlight=False),
     )
-    return replace(plans, algorithms=tuple(plan for plan in plans.algorithms if not plan.bounded))
 
 
 class _Generic:
@@ -129,7 +125,7 @@ def _jobs(plans: RunPlan, images: dict[str, list[Image]], count: int | None, *, 
     """A job an algorithm. ``count`` are the least comparisons of cells with full grids; ``only`` images are judged."""
     made = []
     for plan in plans.algorithms:
-        mine = tuple(images.get(str(plan.algorithm), ()))
+        mine = tuple(item for item in images.get(str(plan.algorithm), ()) if takes_key(plan.manifest, item.key))
         if only and not mine:
             continue
         job = DiskJob(plan, mine if count != 0 else (), 0 if only else DEFAULT_BATCHES)
@@ -137,7 +133,12 @@ def _jobs(plans: RunPlan, images: dict[str, list[Image]], count: int | None, *, 
             per_batch = planned_comparisons(replace(job, images=(), num_batches=1), large=True)
             job = replace(job, num_batches=-(-count // per_batch))
         cells = tuple(
-            replace(cell, comparisons=planned_comparisons(job, large=cell.large), full=False, paths=())
+            replace(
+                cell,
+                comparisons=planned_comparisons(job, large=cell.large) if cell.switched else 0,
+                full=False,
+                paths=(),
+            )
             for cell in plan.cells
         )
         made.append(replace(job, plan=replace(plan, cells=cells)))
@@ -147,13 +148,14 @@ def _jobs(plans: RunPlan, images: dict[str, list[Image]], count: int | None, *, 
 def run_disk(
     job: Job,
     console: Console,
-    json_file: Path | None,
+    outputs: Outputs,
     impls: tuple[str, ...],
     *,
     count: int | None = None,
     given: GivenImage | None = None,
 ) -> int:
     """Plan, make images, run, report; returns the exit status."""
+    outputs.check()
     for name in PACKAGES:
         needed(name)
     findings = Findings.at(job.findings, job.registry.root, impls) if job.findings is not None else None
@@ -170,9 +172,10 @@ def run_disk(
     raws = {cell: found for item in done for cell, found in item.raws.items()}
     kept = keep_findings(job, plans, results, findings, console, raws=raws) if findings is not None else None
     checks = load_checks(job.registry.root)
-    judged = campaign.with_judgements(with_faults(results, kept) if kept else results, checks)
+    told = with_faults(results, kept, findings.deviations) if findings and kept else results
+    judged = campaign.with_judgements(told, checks)
+    judged = with_acceptance(judged, kept, checks) if kept else judged
     result = assemble(job, plans, tuple(notes), judged, time.monotonic() - begun, memory.peak)
-    print_report(result, console, impls=impls)
-    if json_file is not None:
-        write_json(result, json_file)
-    return status_of(job, result, findings, kept, console)
+    print_report(result, console, impls=impls, builds=job.registry.builds)
+    outputs.write(result, say=plainly(console))
+    return status_of(job, result, findings, kept, console, complete=False)

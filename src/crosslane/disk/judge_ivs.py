@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the ivs of sectors and holds each against the reference, so that a wrong generator is seen before any cell."""
+"""Makes the ivs of sectors and holds each against the reference: a wrong generator is a finding of its own.
+
+All cells go on with the ivs as they were made. Those of images depart then too, since somebody else made these.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +37,12 @@ class IvJudge:
         self._plan, self._blocks, self._memory = plan, blocks, memory
         self._oracles: tuple[Oracle, ...] | None = None
         self._agreed: dict[str, int] = {}
+        self.wrong: dict[tuple[str, str], str] = {}
+        """By generator and judge: the first iv that departs, in a sentence."""
         self._num_essiv = 0
 
     def ivs(self, generate: Generate, generator: str, key: bytes, numbers: U64) -> Bytes:
-        """The ivs of sectors with these numbers; raises HarnessFault where a judge has another one."""
+        """The ivs of sectors with these numbers, as ``generate`` makes them; a judge that has others is noted."""
         block_len = self._plan.manifest.block_len
         made = generate(generator, key, numbers, block_len, self._encrypt)
         if generator.startswith("essiv"):
@@ -45,8 +50,12 @@ class IvJudge:
             return made
         for at, number in enumerate(numbers.tolist()):
             if made[at].tobytes() != reference_iv(generator, number, block_len):
-                raise _wrong(generator, number, "the reference")
+                self._depart(generator, number, "the reference")
         return made
+
+    def _depart(self, generator: str, number: int, judge: str) -> None:
+        text = f"the iv of sector {number} under {generator} is not that of {judge}: correct crosslane.disk.ivs"
+        self.wrong.setdefault((generator, judge), text)
 
     def _encrypt(self, key: bytes, data: Bytes) -> Bytes:
         """The block cipher of the oracle."""
@@ -67,8 +76,9 @@ class IvJudge:
         for name, answers in self._answers(asked, batch):
             wrong = np.flatnonzero((made[: len(answers)] != answers).any(axis=1))
             if len(wrong):
-                raise _wrong("essiv:sha256", int(numbers[wrong[0]]), name)
-            self._agreed[name] = self._agreed.get(name, 0) + len(answers)
+                self._depart("essiv:sha256", int(numbers[wrong[0]]), name)
+            else:
+                self._agreed[name] = self._agreed.get(name, 0) + len(answers)
 
     def _answers(self, asked: list[tuple[bytes, bytes]], batch: Batch) -> Iterator[tuple[str, Bytes]]:
         block_len, cipher = self._plan.manifest.block_len, self._plan.algorithm.cipher
@@ -96,9 +106,3 @@ class IvJudge:
 def _block_batch(key: bytes, data: Bytes) -> Batch:
     rows = data.reshape(1, -1)
     return sector_batch([Request(key, False, np.zeros((1, 0), np.uint8), rows, (rows.size,))])
-
-
-def _wrong(generator: str, number: int, judge: str) -> HarnessFault:
-    return HarnessFault(
-        f"the iv of sector {number} under {generator} is not that of {judge}: correct crosslane.disk.ivs"
-    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs qemu-img, cryptsetup and mkfs.ext4, and turns what they say into one sentence."""
+"""Runs qemu-img, cryptsetup, mkfs.ext4 and dumpe2fs, and turns what they say into one sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from crosslane.errors import BadInput, HarnessFault, MissingTool
 
 __all__ = ["PACKAGES", "Said", "needed", "run_tool", "told", "version_of_tool"]
 
-PACKAGES = {"qemu-img": "qemu-utils", "cryptsetup": "cryptsetup-bin", "mkfs.ext4": "e2fsprogs"}
+PACKAGES = {
+    "qemu-img": "qemu-utils",
+    "cryptsetup": "cryptsetup-bin",
+    "mkfs.ext4": "e2fsprogs",
+    "dumpe2fs": "e2fsprogs",
+}
 _TIMEOUT_S = 120
 _PATH = "/usr/sbin:/sbin:/usr/bin:/bin"
 """Where mkfs and cryptsetup lie, which the PATH of users often lacks."""

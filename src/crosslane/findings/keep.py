@@ -21,7 +21,7 @@ from crosslane.findings.answers import JudgeName, expected_of, published
 from crosslane.findings.case import Case, case_of, whole_batch
 from crosslane.findings.classify import Classified
 from crosslane.findings.company import fault_in_company
-from crosslane.findings.deviations import Deviation
+from crosslane.findings.deviations import Deviation, Ran
 from crosslane.findings.gather import Fault, Raw, Suspect, faults_of, raw_departures, replays
 from crosslane.findings.judge import Judge
 from crosslane.findings.record import Key, Record, State
@@ -35,14 +35,25 @@ from crosslane.instances import instances
 from crosslane.large import LARGE
 from crosslane.manifest import parse_case_id
 from crosslane.model import Implementation, Lane, Provider, Registry
+from crosslane.names import parse_cell
 from crosslane.plan import AlgorithmPlan, CellPlan, RunPlan
-from crosslane.records import AlgorithmResult, CellResult, Finding, Library
+from crosslane.records import AlgorithmResult, CellResult, Finding
 from crosslane.registry import implementation_named, mode_named
 from crosslane.toolchain import lane_toolchain
-from crosslane.trials import is_trial
+from crosslane.trials import THREADS, is_trial
 from crosslane.wire import Buffer, Symptom, Verdict
 
-__all__ = ["Keeper", "KeptRun", "ingredients", "kept_lines", "left_trials", "subject_of", "version_of"]
+__all__ = [
+    "Keeper",
+    "KeptRun",
+    "Looked",
+    "ingredients",
+    "kept_lines",
+    "left_trials",
+    "look_into",
+    "ran_of",
+    "subject_of",
+]
 
 _MOST_BATCHES = 4
 _RATE_RUNS = 10
@@ -103,7 +114,7 @@ class Keeper:
         self._store = store
         self._revision = revision
         self._impls = tuple(sorted(str(Path(folder).resolve()) for folder in impls))
-        self._deviations = {item.key.id: item for item in deviations}
+        self._deviations = tuple(deviations)
         self._say = say
 
     def keep(
@@ -120,33 +131,36 @@ class Keeper:
         What is kept does not depend on the number of workers: the lanes of one implementation are one worker's.
         """
         by_name = {plan.name: plan for plan in plans.algorithms}
-        lanes = {lane.name: lane for lane in plans.lanes}
         jobs = [job for result in results for job in _jobs(by_name[result.name], result, raws or {})]
         for job in jobs:
             self._say("shrinking: " + ", ".join(str(place.cell) for place, _ in job.cells))
+        looked = map(Looked, jobs, side_by_side(_look, jobs, num_workers=num_workers))
+        kept = self.put(looked, plans.lanes)
+        return replace(kept, failed=(*kept.failed, *left_trials(results, kept.sightings)))
+
+    def put(self, looked: Iterable[Looked], lanes: Sequence[Lane]) -> KeptRun:
+        """Write what was found, in order; ``lanes`` are those of the cells. Writing it once more changes nothing."""
+        by_name = {lane.name: lane for lane in lanes}
         sightings: list[tuple[str, Record]] = []
         failed: list[tuple[str, str]] = []
-        for job, looked in zip(jobs, side_by_side(_look, jobs, num_workers=num_workers), strict=True):
-            for (place, cell), (found, why) in zip(job.cells, looked, strict=True):
-                name, lane = str(place.cell), lanes[place.cell.lane]
+        for item in looked:
+            for (place, cell), (found, why) in zip(item.job.cells, item.found, strict=True):
+                name, lane = str(place.cell), by_name[place.cell.lane]
                 failed += [(name, why)] if why else []
-                sightings += [(name, self._put(job.plan, place, lane, cell.library, item)) for item in found]
-        failed += left_trials(results, sightings)
+                sightings += [(name, self._put(item.job.plan, place, lane, cell, fault)) for fault in found]
         return KeptRun(tuple(sightings), tuple(failed))
 
-    def _put(self, plan: AlgorithmPlan, place: CellPlan, lane: Lane, library: Library | None, found: _Found) -> Record:
+    def _put(self, plan: AlgorithmPlan, place: CellPlan, lane: Lane, cell: CellResult, found: _Found) -> Record:
         """Write one fault of one cell, and of a library's what its maintainers need."""
-        fault, version = found.fault, library.version if library else ""
-        driver = place.cell.driver + (f":{place.cell.backend}" if place.cell.backend else "")
+        fault, ran = found.fault, ran_of(cell)
         symptom = fault.departure.symptom
         name = symptom.name.lower() if symptom is not Symptom.NONE else fault.departure.verdict.name.lower()
-        key = Key(driver, str(plan.algorithm), name, fault.classified.text)
+        key = Key(ran.implementation, str(plan.algorithm), name, fault.classified.text)
         batch = whole_batch(fault.case)
         text = found.text or departure_text(batch, replace(fault.departure, case=len(batch) - 1), place.arch)
         expected = expected_of(plan, fault.case, found.judge, fault.name)
         made_of = ingredients(self._registry, place.cell.driver, plan.algorithm.mode, lane)
-        deviation = self._deviations.get(key.id)
-        is_accepted = deviation is not None and deviation.is_in_force(version)
+        is_accepted = any(item.accepts(key, ran) for item in self._deviations)
         state = "accepted" if is_accepted and found.state == "open" else found.state
         record = Record(
             key=key,
@@ -170,7 +184,7 @@ class Keeper:
         kept = stored.record
         if place.instance is not None and stored.case == fault.case:
             finding = Upstream(
-                self._registry.root, key, place.instance, library, fault.case, expected, text=text.rstrip(".")
+                self._registry.root, key, place.instance, cell.library, fault.case, expected, text=text.rstrip(".")
             )
             self._store.attach(kept.id, _upstream_texts(finding, plan, place, found), UPSTREAM)
         if (kept.state == "accepted") != is_accepted and kept.state in ("accepted", "open"):
@@ -189,9 +203,11 @@ def _upstream_texts(finding: Upstream, plan: AlgorithmPlan, place: CellPlan, fou
     return {"upstream.md": report_text(finding, rows), finding.file_name: program_text(finding)}
 
 
-def version_of(cell: CellResult) -> str:
-    """The version of the library that a cell judged; empty where it judged none."""
-    return cell.library.version if cell.library else ""
+def ran_of(result: CellResult) -> Ran:
+    """A cell's result as deviations ask for it."""
+    cell = parse_cell(result.cell)
+    driver = cell.driver + (f":{cell.backend}" if cell.backend else "")
+    return Ran(driver, str(cell.algorithm), cell.lane, result.library.version if result.library else "")
 
 
 def left_trials(
@@ -199,15 +215,15 @@ def left_trials(
 ) -> Iterator[tuple[str, str]]:
     """Departures of trials, which no case shows.
 
-    Of a cell whose cases depart too the self-test says nothing new, nor does the long message where all of them are
-    accepted: it is in place and ends in a part of a block, as cases are that depart for that.
+    Of a cell whose cases depart too the self-test says nothing new. Nor do the long message and two threads where all
+    of them are accepted: the one is in place and ends in a part of a block, the other are cases of the same batch.
     """
     states: dict[str, set[str]] = {}
     for name, record in sightings:
         states.setdefault(name, set()).add(record.state)
     for cell in (cell for result in results for cell in result.cells):
         told = [BULK] if cell.cell in states else []
-        told += [LARGE] if states.get(cell.cell) == {"accepted"} else []
+        told += [LARGE, THREADS] if states.get(cell.cell) == {"accepted"} else []
         for item in cell.findings:
             if is_trial(item.case_id) and not any(item.case_id.startswith(f"{name}-") for name in told):
                 yield cell.cell, _as_trial(item)
@@ -224,6 +240,21 @@ class _Job:
     plan: AlgorithmPlan
     cells: tuple[tuple[CellPlan, CellResult], ...]
     raws: tuple[tuple[Raw, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What came of looking into the departures of an implementation: each cell's faults, or why there are none."""
+
+    job: _Job
+    found: Sequence[tuple[Sequence[_Found], str]]
+
+
+def look_into(
+    plan: AlgorithmPlan, result: AlgorithmResult, raws: Mapping[str, Sequence[Raw]] | None = None
+) -> list[Looked]:
+    """Shrink what departed in one result, in this process; ``Keeper.put`` keeps it."""
+    return [Looked(job, _look(job)) for job in _jobs(plan, result, raws or {})]
 
 
 def _jobs(plan: AlgorithmPlan, result: AlgorithmResult, raws: Mapping[str, Sequence[Raw]]) -> Iterable[_Job]:
@@ -262,7 +293,7 @@ def _faults(
     suspect = Suspect(plan.manifest, plan.oracle, place.station, place.arch, plan.bounded)
     with suspect.judge() as judge:
         raws = _unsealed(judge, given) or [
-            *regression_raws(judge, plan, cell), *_raw(judge, place, cell), *_vector_raws(judge, plan, cell)
+            *regression_raws(judge, plan, cell), *_raw(judge, plan, place, cell), *_vector_raws(judge, plan, cell)
         ]  # fmt: skip
         faults = faults_of(judge, suspect, raws, known)
         known += [fault for fault in faults if fault not in known]
@@ -281,15 +312,15 @@ def _unsealed(judge: Judge, given: Sequence[Raw]) -> list[Raw]:
     return [replace(raw, case=case) for raw, case in cases if case is not None]
 
 
-def _raw(judge: Judge, place: CellPlan, cell: CellResult) -> list[Raw]:
+def _raw(judge: Judge, plan: AlgorithmPlan, place: CellPlan, cell: CellResult) -> list[Raw]:
     """Departures of the batches that the run's findings lie in, and of the first ones."""
     per_case, per_batch = judge.manifest.messages_per_session, judge.manifest.sessions_per_batch
-    cases = -(-place.comparisons // per_case)
+    cases, first = -(-place.comparisons // per_case), plan.first_batch
     ids = [parse_case_id(item.case_id) for item in cell.findings if ":" not in item.case_id]
-    numbers = dict.fromkeys([*(item.batch for item in ids), *range(-(-cases // per_batch))])
+    numbers = dict.fromkeys([*(item.batch for item in ids), *range(first, first - (-cases // per_batch))])
     found: list[Raw] = []
     for number in list(numbers)[:_MOST_BATCHES]:
-        found += raw_departures(judge, number, max(1, cases - number * per_batch))
+        found += raw_departures(judge, number, max(1, cases - (number - first) * per_batch))
     return found
 
 

@@ -148,6 +148,11 @@ class Store:
             self._replace(kept, {**others, **{file: texts[file] for file in names if file in texts}})
         return self.folder / name
 
+    def attached(self, name: str) -> dict[str, str]:
+        """What is attached to a finding, by the name of the file; raises BadInput where its folder is damaged."""
+        with self._locked(shared=True):
+            return self._attached(self._read(name))
+
     def update(self, name: str, **changes: object) -> Record:
         """Change fields of a finding's record."""
         with self._locked(shared=False):

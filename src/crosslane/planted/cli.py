@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crosslane.data import data_root
+from crosslane.data import checkout, data_root
 from crosslane.errors import BadInput, HarnessFault
 from crosslane.names import nearest
 from crosslane.plants import CHECKS
@@ -146,7 +146,7 @@ def selftest_command(  # noqa: PLR0913, PLR0917 - one parameter an option; click
 
     if json_file is not None and not json_file.resolve().parent.is_dir():
         raise BadInput(f"{json_file}: the folder does not exist: create it or name another file with --json")
-    registry = load_registry(data_root())
+    registry = load_registry(checkout("--store writes cases") if store else data_root())
     named = _chosen(load_plants(registry), patterns)
     if listed:
         _list(registry, named)
