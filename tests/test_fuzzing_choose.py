@@ -190,3 +190,23 @@ def test_paths_under_an_emulator_are_watched_now_and_then_once_all_are_seen() ->
     )
     assert {mode for mode, is_settled in settled if is_settled} == {"ctr"}
     assert settled["ctr", True] > 2 * settled["ctr", False] > 0
+
+
+def test_stored_cases_are_replayed_where_code_did_not_run_yet() -> None:
+    cells = candidates()
+    choices = play(board(cells), 1, 300)
+    first = [choice for choice in choices if choice.fresh]
+    assert {cell for choice in first for cell in choice.cells} == {item.cell for item in cells}
+    assert not any(choice.fresh for choice in choices[100:])
+    changed = board(tuple(replace(item, digest="new") if item == cells[3] else item for item in cells))
+    changed.load(facts_of(choices))
+    assert [choice.number for choice in play(changed, 301, 500) if choice.fresh] == [
+        next(choice.number for choice in play_again(cells, choices) if cells[3].cell in choice.cells)
+    ]
+
+
+def play_again(cells: tuple[Candidate, ...], choices: list[Choice]) -> list[Choice]:
+    """What a campaign does whose cell 3 has changed, from round 301 on."""
+    on = board(tuple(replace(item, digest="new") if item == cells[3] else item for item in cells))
+    on.load(facts_of(choices))
+    return play(on, 301, 500)

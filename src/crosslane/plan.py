@@ -102,6 +102,7 @@ class CellPlan:
     ``instance`` is the library, ``problem`` says in a sentence why it cannot be run. ``switch`` is what the switch of
     its backend was seen to do; where not ``switched`` it changes nothing for the algorithm, and nothing is run.
     ``large``: it gets the algorithm's large message, which takes an emulator long. ``watch``: what is watched.
+    ``most_confirmed`` departures of one kind are replayed; further ones are counted as more of the same.
     """
 
     cell: Cell
@@ -125,6 +126,7 @@ class CellPlan:
     switched: bool = True
     large: bool = False
     watch: Watch = Watch.ALL
+    most_confirmed: int = 48
 
 
 @dataclass(frozen=True)

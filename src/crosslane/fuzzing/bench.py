@@ -57,9 +57,9 @@ _BARE_GROUPS = 12
 _BARE_MESSAGES = 40_000
 _MOST_BARE_LEN = 65536
 _FUZZER_RUNS = 300_000
-_WORKER_S = 6.0
+_WORKER_S = 10.0
 _WORKER_TURNS = 3
-_WORKER_COUNT = 49_152
+_WORKER_COUNT = 32_768
 """Comparisons of a round of those that workers are compared by: so few that many rounds end while they are."""
 
 

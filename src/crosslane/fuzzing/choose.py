@@ -20,7 +20,7 @@ from crosslane.fuzzing.facts import Outcome, Pair, Snapshot
 
 __all__ = ["HORIZON", "WATCH_AGAIN", "Board", "Candidate", "Choice", "draw_one", "weights"]
 
-HORIZON = 64
+HORIZON = 32
 """Rounds after which what a round showed counts; no more than so many are under way."""
 _OLDEST = 1 << 16
 _MOST_MISSING = 14
@@ -77,6 +77,7 @@ class Candidate:
 class Choice:
     """What a round runs: a plan and some of its cells, from a batch on; ``known`` are the kinds of departures of each
     cell that need not be looked into; the paths of ``settled`` ones need not be watched.
+    ``fresh``: the code of one of the cells did not run yet, so that stored cases are replayed first.
     """
 
     number: int
@@ -86,6 +87,7 @@ class Choice:
     next_batch: int
     known: Mapping[str, frozenset[str]]
     settled: frozenset[str] = frozenset()
+    fresh: bool = False
 
 
 @dataclass(frozen=True)
@@ -178,9 +180,10 @@ class Board:
         look_again = words[0] % _LOOK_AGAIN == 0
         known = {self.candidates[at].cell: frozenset() if look_again else frozenset(self._kinds[at]) for at in chosen}
         settled = frozenset() if (words[0] >> 8) % WATCH_AGAIN == 0 else self._settled(chosen)
+        fresh = any(self.changed[at] or self.last[at] == 0 for at in chosen)
         for at in chosen:
             self._note_choice(at, number)
-        return Choice(number, plan, tuple(known), first, self.batches[plan], known, settled)
+        return Choice(number, plan, tuple(known), first, self.batches[plan], known, settled, fresh)
 
     def _settled(self, cells: Sequence[int]) -> frozenset[str]:
         """Those under an emulator, for which a trap is dear, that were seen to take all paths that any lane takes."""
