@@ -5,8 +5,8 @@
     python3 ci/measure_campaigns.py day [--rounds N]
 
 ``kill``: a campaign on a subject that is wrong for messages of one length (planted) and an honest one runs to its end.
-A second one is killed with SIGKILL N times, each time after a random while and the last time wherever it is, and
-begun again; then it goes on to its end. What both states count, and every file of their findings, must be the same.
+A second one is killed with SIGKILL N times, at random moments of its work and of its start, and begun again each time;
+then it goes on to its end. What both states count, and every file of their findings, must be the same.
 
 ``day``: a campaign on two workers, whose rounds are as small as they can be, so that as many of them as a day has (one
 a second and worker, by the rounds of fuzz/campaigns) pass in minutes: what leaks leaks by the round, by the
@@ -28,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,23 +46,11 @@ __all__ = ["main"]
 
 _A_DAY = 86_400
 _SAMPLES = 60
+_AT_WORK = 0.7
+"""Of the kills so many come within two seconds of a round that was committed, the others of the start."""
+_MOST_S = 60.0
 _MOST_GROWTH = 8 << 20
 """Bytes that the line through the second half may rise by over all of it: what a sample differs by from the next."""
-_SMALL = """
-title = "rounds as small as they can be"
-workload = "cases"
-subjects = "all"
-lanes = ["*_native"]
-gate = true
-[round]
-cells = 2
-native = 8
-emulated = 8
-other = 8
-provider = 8
-provider_emulated = 8
-backend = 8
-"""
 
 
 def _kill(kills: int, count: int) -> int:
@@ -90,22 +78,40 @@ def _killed(campaign: Campaign, kills: int, count: int) -> tuple[int, list[int]]
     """Kill it so often; returns how often that was, and at which rounds."""
     luck, rounds = random.Random(kills), [0]  # noqa: S311 - when to kill is no secret
     for number in range(kills):
-        process = subprocess.Popen(
-            campaign.command("--count", str(count)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env=dict(os.environ), start_new_session=True,
-        )  # fmt: skip
-        end = time.monotonic() + luck.uniform(0.5, 4.5)
-        while time.monotonic() < end and process.poll() is None:
-            time.sleep(0.05)
-        if process.poll() is not None:
+        if not _kill_once(campaign, count, luck, rounds[-1]):
             return number, rounds
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        try:
-            rounds.append(read_state(campaign.state)[0].totals.rounds)
-        except BadInput:
-            rounds.append(0)  # killed before there was a state
+        rounds.append(_rounds(campaign))
     return kills, rounds
+
+
+def _kill_once(campaign: Campaign, count: int, luck: random.Random, before: int) -> bool:
+    """Begin it, and kill it at work behind round ``before`` or at its start; False where it came to its end first."""
+    process = subprocess.Popen(
+        campaign.command("--count", str(count)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env=dict(os.environ), start_new_session=True,
+    )  # fmt: skip
+    if luck.random() < _AT_WORK:
+        _until(lambda: process.poll() is not None or _rounds(campaign) > before, _MOST_S)
+    _until(lambda: process.poll() is not None, luck.uniform(0.0, 2.0))
+    if process.poll() is not None:
+        return False
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    return True
+
+
+def _rounds(campaign: Campaign) -> int:
+    """Rounds in the state, 0 before there is one."""
+    try:
+        return read_state(campaign.state)[0].totals.rounds
+    except BadInput:
+        return 0
+
+
+def _until(over: Callable[[], bool], most_s: float) -> None:
+    end = time.monotonic() + most_s
+    while time.monotonic() < end and not over():
+        time.sleep(0.02)
 
 
 @dataclass(frozen=True)
@@ -146,11 +152,8 @@ def _running(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
 def _day(rounds: int) -> int:
     """Returns the exit status: 0 where nothing grows."""
     with tempfile.TemporaryDirectory(prefix="crosslane-day-") as folder:
-        campaign = planted_campaign(Path(folder))
-        small = Path(folder) / "native.toml"
-        small.write_text(_SMALL)
-        command = [str(small) if word == "native" else word for word in campaign.command("--for", "30d")]
-        with _running(command) as process:
+        campaign = planted_campaign(Path(folder), count=8)
+        with _running(campaign.command("--for", "30d")) as process:
             samples = _watched(process, campaign, rounds)
         log = sum(path.stat().st_size for path in campaign.folder.glob("state.log*"))
     half = samples[len(samples) // 2 :]
@@ -194,7 +197,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("ci/measure_campaigns.py", allow_abbrev=False, description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["kill", "day"])
     parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--count", type=int, default=60_000_000, help="comparisons of the campaign that is killed")
+    parser.add_argument("--count", type=int, default=2_000_000, help="comparisons of the campaign that is killed")
     parser.add_argument("--rounds", type=int, default=2 * _A_DAY)
     options = parser.parse_args(arguments)
     if shutil.which("gcc") is None:

@@ -13,8 +13,24 @@ from typing import Any
 
 from planting import CTR, NATIVE, Plant, lay_out
 
-__all__ = ["Campaign", "planted_campaign"]
+__all__ = ["CAMPAIGN", "Campaign", "planted_campaign"]
 
+CAMPAIGN = """
+title = "small rounds"
+workload = "cases"
+subjects = "all"
+lanes = ["*_native"]
+gate = true
+[round]
+cells = 2
+layouts = 2
+native = {count}
+emulated = {count}
+other = {count}
+provider = {count}
+provider_emulated = {count}
+backend = {count}
+"""
 _COUNTED = {
     "campaign": "name, seed, rounds, planned, comparisons, departed, void",
     "plans": "*",
@@ -41,7 +57,7 @@ class Campaign:
     def command(self, *more: str | Path) -> list[str]:
         """The command line that begins it, or goes on with it."""
         arguments = [
-            "fuzz", "native", "--cell", self.pattern, "--impls", self.impls, "--state", self.state,
+            "fuzz", self.folder / "native.toml", "--cell", self.pattern, "--impls", self.impls, "--state", self.state,
             "--findings", self.folder / "findings", "--seed", "a planted campaign", "--jobs", "2", *more,
         ]  # fmt: skip
         return [sys.executable, "-m", "crosslane", *map(str, arguments)]
@@ -70,9 +86,12 @@ class Campaign:
         return {str(file.relative_to(root)): file.read_text() for file in sorted(root.glob("*/**/*")) if file.is_file()}
 
 
-def planted_campaign(folder: Path, impls: Path | None = None) -> Campaign:
-    """A campaign over a subject that is wrong in few cases, and one that is not wrong."""
+def planted_campaign(folder: Path, impls: Path | None = None, count: int = 16_384) -> Campaign:
+    """A campaign over a subject that is wrong in few cases, and one that is not; rounds have ``count`` comparisons a
+    cell.
+    """
     laid = impls or lay_out(folder / "impls", [Plant("rare", "wrong_at_one_len"), Plant("honest")])
     place = folder / "campaign" if impls is None else folder
     place.mkdir(parents=True, exist_ok=True)
+    (place / "native.toml").write_text(CAMPAIGN.format(count=count))
     return Campaign(place, laid, f"{CTR}/planted-*@{NATIVE}")

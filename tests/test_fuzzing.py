@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import pytest
-from fuzzing_runs import Campaign, planted_campaign
+from fuzzing_runs import CAMPAIGN, Campaign, planted_campaign
 from planting import CTR, EMULATED, NATIVE, Plant, lay_out
 
 from crosslane.data import data_root
@@ -24,7 +24,7 @@ from crosslane.fuzzing.cli import parse_duration
 from crosslane.fuzzing.spec import campaign_names, load_campaign, read_campaign
 from crosslane.fuzzing.state import read_state
 
-COUNT = 1_500_000
+COUNT = 320_000
 
 
 def crosslane(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -312,7 +312,7 @@ def test_options_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
     assert "the pattern 'nosuch' matches nothing" in refused("native", "--cell", "nosuch", *state)
     assert "but none in the lanes" in refused("native", "--cell", f"*@{EMULATED}", *state)
     assert "no cell of the campaign libraries is left to run" in refused(
-        "libraries", "--cell", f"ctr(sm4)/sm4-generic@{NATIVE}", *state
+        "libraries", "--cell", f"ctr(sm4)/sm4-generic@{NATIVE}", "--state", tmp_path / "y.sqlite"
     )
 
 
@@ -325,21 +325,7 @@ def test_every_campaign_can_be_read_and_has_the_name_of_its_file() -> None:
         assert campaign.num_cells > 0
 
 
-GOOD = """
-title = "mine"
-workload = "cases"
-subjects = "all"
-lanes = ["*"]
-gate = true
-[round]
-cells = 2
-native = 64
-emulated = 64
-other = 64
-provider = 64
-provider_emulated = 64
-backend = 64
-"""
+GOOD = CAMPAIGN.format(count=64)
 
 
 def test_a_campaign_of_ones_own(tmp_path: Path) -> None:
@@ -362,7 +348,7 @@ def test_a_campaign_of_ones_own(tmp_path: Path) -> None:
         ("native = 64", "native = 64\nfast = 1", "[round]: unknown key 'fast'"),
         ("[round]", "[rounds]", "the table [round] is missing; add it"),
         ('["*"]', "[]", "it needs 1 or more of"),
-        ("title", "title = ", "malformed TOML"),
+        ("title = ", "title = = ", "malformed TOML"),
     ],
 )
 def test_a_campaign_file_that_is_wrong_is_refused(tmp_path: Path, before: str, after: str, words: str) -> None:

@@ -221,6 +221,14 @@ def test_test_runs_the_labelled_environments(checkout: Path) -> None:
     assert run(checkout, "ci/test", tox_run="1").returncode == 1
 
 
+def test_gate_holds_a_run_against_the_policy_of_a_pull_request(checkout: Path) -> None:
+    done = run(checkout, "ci/gate", "--json", "out.json")
+    assert f"crosslane gate --policy {checkout / 'ci' / 'gate-pull-request.toml'} --json out.json" in done.stdout
+    assert "gate " in done.stdout.splitlines()[-1]
+    assert " of 180 s" in done.stdout.splitlines()[-1]
+    assert run(checkout, "ci/gate", crosslane_gate="1").returncode == 1
+
+
 def test_selftest_passes_arguments_on_and_ends_with_its_status(checkout: Path) -> None:
     assert "crosslane selftest --fault ctr*" in run(checkout, "ci/selftest", "--fault", "ctr*").stdout
     assert run(checkout, "ci/selftest", crosslane_selftest="1").returncode == 1

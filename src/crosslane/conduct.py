@@ -19,6 +19,7 @@ from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor
 from crosslane.known import Published, judge_in_python, read_vectors, run_chains, run_vectors, vector_notes
 from crosslane.large import run_large
+from crosslane.layouts import laid_out
 from crosslane.leaks import note_leak
 from crosslane.manifest import CaseId
 from crosslane.plan import AlgorithmPlan
@@ -50,6 +51,7 @@ class _Run:
     """One plan of several that differ in their seeds: its desks by the number of their cell, and what is left to ask.
 
     ``first`` is the first batch, kept where several groups of cells begin with it; ``seen`` is what was counted.
+    ``alike`` is the last batch whose data are its own, with its number among these.
     """
 
     plan: AlgorithmPlan
@@ -57,6 +59,7 @@ class _Run:
     samples: list[Sample] = field(default_factory=list)
     trial: TrialBatch | None = None
     first: Batch | None = None
+    alike: tuple[int, Batch] | None = None
     notes: list[str] = field(default_factory=list)
     seen: dict[tuple[int, int], Coverage] = field(default_factory=dict)
 
@@ -95,13 +98,24 @@ class _Bench:
         if number == run.plan.first_batch and run.first is not None:
             return run.first
         count = run.num_cases(number)
-        if run.trial is not None or run.plan.cases_only:
+        if run.plan.cases_only:
+            return self._laid_out(run, number, count)
+        if run.trial is not None:
             return self._finished(run, number, count)
         batch = self._finished(run, number, max(count, _TRIAL_AMONG))
         run.trial = trial_batch(batch, number)
         if len(run.trial.indexes) < NUM_CASES:
             batch = self._finished(run, number, None)  # the trial's cases stand farther behind
             run.trial = trial_batch(batch, number)
+        return batch
+
+    def _laid_out(self, run: _Run, number: int, count: int) -> Batch:
+        """A batch, in a new layout where its data are those of the one before."""
+        data, layout = divmod(number, run.plan.manifest.batches_alike)
+        if layout and run.alike is not None and run.alike[0] == data:
+            return laid_out(run.plan.manifest, number, run.alike[1])
+        batch = self._finished(run, number, count)
+        run.alike = (data, batch)
         return batch
 
     def _finished(self, run: _Run, number: int, count: int | None) -> Batch:
@@ -126,7 +140,7 @@ def conduct_seeds(plans: Sequence[AlgorithmPlan], notify: Notify = lambda _: Non
     cpu_before = _cpu_s()
     memory = SharedMemory("crosslane-batch", CAPACITY, sealed=True)
     oracle, blocks = (Executor(station, memory, watch=Watch(0)) for station in (plans[0].oracle, plans[0].blocks))
-    opened = [Desk(cell, Executor(cell.station, memory), plans[0].quorum) for cell in plans[0].cells]
+    opened = [Desk(cell, Executor(cell.station, memory, watch=cell.watch), plans[0].quorum) for cell in plans[0].cells]
     bench = _Bench(oracle, blocks, memory, notify)
     runs = [_Run(plan) for plan in plans]
     notes: list[str] = []
@@ -239,13 +253,17 @@ def _run_batches(run: _Run, desks: list[Desk], bench: _Bench, *, sampling: bool)
     per_case = plan.manifest.messages_per_session
     most = max((desk.plan.comparisons for desk in desks if desk.alive), default=0)
     done, number = 0, plan.first_batch
+    answered: tuple[int, Batch] | None = None  # the batch whose answers in ``reference`` are those of others too
+    reference: Results | None = None
     while done < most:
         batch = bench.batch(run, number)
         run.first = batch if number == plan.first_batch and not sampling else None
         wire.encode_batch_into(batch, bench.memory.view)
         started = []
         count = min(len(batch), -(-(most - done) // per_case))
-        oracle.start(batch, count)
+        is_new = answered is None or answered is not run.alike
+        if is_new:
+            oracle.start(batch, count)
         for desk in desks:
             wanted = min(count, -(-(desk.plan.comparisons - done) // per_case))
             if desk.alive and wanted > 0:
@@ -254,10 +272,11 @@ def _run_batches(run: _Run, desks: list[Desk], bench: _Bench, *, sampling: bool)
                     started.append((desk, wanted))
                 except HarnessFault as fault:
                     desk.fail(fault)
-        reference = oracle.finish()
+        if is_new or reference is None:
+            reference, answered = oracle.finish(), run.alike
         if number < _COVERAGE_BATCHES and not plan.cases_only:
             _note_coverage(run, number, batch, started)
-        if sampling and not plan.bounded:
+        if sampling and not plan.bounded and not (plan.cases_only and number != plan.first_batch):
             run.samples += take_samples(number, _prefix(batch, count), reference)
         for desk, wanted in started:
             _finish(plan, desk, _prefix(batch, wanted), reference, number, bench.notify)

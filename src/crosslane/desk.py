@@ -32,8 +32,6 @@ Notify = Callable[[int], None]
 
 GETTER = "getter"
 """Stands for the id of a case where an implementation's getter crashed: there is no case then."""
-MAX_CONFIRMED = 48
-"""Departures of one kind that are replayed for one cell; further ones are counted as more of the same."""
 MAX_ASKED = 16
 """Departures of one kind about which the libraries are asked, until one can say something."""
 
@@ -155,7 +153,8 @@ def _unlike(plan: CellPlan, hello: Hello, opened: Opened, block_len: int) -> str
         return f"says block_len {opened.block_len}, but cipher.toml says {block_len}: correct its struct subject_leaf"
     if plan.ways and opened.ways != plan.ways:
         return f"says ways {opened.ways}, but impl.toml says {plan.ways}: correct one of them"
-    if plan.ways and "paths" in hello.watchers and set(opened.paths) != set(plan.declared):
+    watched = Watch.PATHS in plan.watch and "paths" in hello.watchers
+    if plan.ways and watched and set(opened.paths) != set(plan.declared):
         marked, declared = (", ".join(sorted(names)) or "none" for names in (opened.paths, plan.declared))
         return f"marks the paths {marked}, but impl.toml has {declared}: correct one of them"
     return ""
@@ -181,7 +180,7 @@ def confirm_departure(
     """Look at a departure again and keep it; ``name`` gives the id of a case of ``batch``."""
     key = departure.key
     desk.confirmed[key] = desk.confirmed.get(key, 0) + 1
-    if desk.confirmed[key] > MAX_CONFIRMED:
+    if desk.confirmed[key] > desk.plan.most_confirmed:
         _count(desk, key)
         return
     try:

@@ -45,10 +45,10 @@ STEERING = (
 LIBRARY_STEERING = ("lengths", "counters", "long", *STEERING[3:])
 
 _LEAST = {"block_len": 1, "ways": 1, "num_keys": 1, "sessions_per_batch": 1, "messages_per_session": 1,
-          "max_aad_len": 1}  # fmt: skip
+          "max_aad_len": 1, "layouts": 1}  # fmt: skip
 _LARGEST_NUMBER = 1 << 20
-_LARGEST = {"max_len": 1 << 40}
-_SAID_IF_BOUND = {"max_aad_len"}
+_LARGEST = {"max_len": 1 << 40, "layouts": 64}
+_SAID_IF_BOUND = {"max_aad_len", "layouts"}
 _ALLOWED = {
     "split": ("byte", "block", "none"),
     "partial": ("refused", "anywhere", "stealing"),
@@ -81,7 +81,8 @@ class Manifest:
     ``fixed_len`` is 0, or the length in bytes of every message: benchmarks measure with it. ``weak_keys`` and
     ``ignored_bits`` are the cipher's (``model.Cipher``). The fields behind them bound generation to the domain of a
     provider (``model.Domain`` explains them); ``max_len`` and ``max_aad_len`` 0 are no bounds. The latter stands in
-    the text only where there is a bound.
+    the text only where there is a bound. ``layouts`` are the batches, one behind the other, that have the same data,
+    each in a layout of its own (``layouts.py``); 0, which the text does not have, is one.
     """
 
     generator: int
@@ -118,6 +119,7 @@ class Manifest:
     always_policies: tuple[str, ...] = ()
     refusals: tuple[str, ...] = REFUSALS
     max_aad_len: int = 0
+    layouts: int = 0
 
     def to_json(self) -> str:
         """Canonical text: sorted keys, no spaces."""
@@ -138,6 +140,11 @@ class Manifest:
     def is_aead(self) -> bool:
         """Whether decryption needs what encryption gave: ciphertext and tag."""
         return self.aad
+
+    @property
+    def batches_alike(self) -> int:
+        """Batches that have the same data."""
+        return max(1, self.layouts)
 
     @property
     def messages_per_batch(self) -> int:

@@ -25,6 +25,7 @@ from crosslane.quorum import Member
 from crosslane.registry import cells, cipher_named, implementation_named, mode_named
 from crosslane.stations import Stations, programs_for
 from crosslane.switches import Effect, Prober, effect_text, seen_switches
+from crosslane.wire import Watch
 
 __all__ = [
     "BEYOND_4_GIB",
@@ -100,7 +101,8 @@ class CellPlan:
     are the CPU's features that it is not told of. ``emulated``: under qemu, which may end by its own fault.
     ``instance`` is the library, ``problem`` says in a sentence why it cannot be run. ``switch`` is what the switch of
     its backend was seen to do; where not ``switched`` it changes nothing for the algorithm, and nothing is run.
-    ``large``: it gets the algorithm's large message, which takes an emulator long.
+    ``large``: it gets the algorithm's large message, which takes an emulator long. ``watch``: what is watched.
+    ``most_confirmed`` departures of one kind are replayed; further ones are counted as more of the same.
     """
 
     cell: Cell
@@ -123,6 +125,8 @@ class CellPlan:
     switch: str = ""
     switched: bool = True
     large: bool = False
+    watch: Watch = Watch.ALL
+    most_confirmed: int = 48
 
 
 @dataclass(frozen=True)

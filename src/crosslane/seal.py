@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from crosslane.generate import Drawn, draw_batch, output_lens
+from crosslane.layouts import laid_out
 from crosslane.manifest import Manifest
 from crosslane.solve import Ask, solve_ivs
 from crosslane.tamper import tampered
@@ -26,11 +27,13 @@ def finished_batch(manifest: Manifest, number: int, encrypt: Ask, blocks: Ask, c
     ``encrypt`` runs a batch of the manifest's algorithm on the oracle, ``blocks`` one of the same cipher's ECB; each is
     asked only where the mode needs it.
     """
-    drawn = draw_batch(manifest, number)
+    data = number // manifest.batches_alike
+    drawn = draw_batch(manifest, data)
     if count is not None and count < len(drawn.batch):
         drawn = _first_cases(drawn, count)
     solve_ivs(manifest, drawn, blocks)
-    return tampered(manifest, number, sealed(drawn, encrypt)) if manifest.is_aead else drawn.batch
+    batch = tampered(manifest, data, sealed(drawn, encrypt)) if manifest.is_aead else drawn.batch
+    return laid_out(manifest, number, batch) if number % manifest.batches_alike else batch
 
 
 def _first_cases(drawn: Drawn, count: int) -> Drawn:

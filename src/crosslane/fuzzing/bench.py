@@ -30,13 +30,13 @@ from crosslane.conduct import conduct
 from crosslane.errors import BadInput, HarnessFault, MissingTool
 from crosslane.execute import CAPACITY, Executor
 from crosslane.findings.run import Findings
-from crosslane.fuzzing.choose import Board
+from crosslane.fuzzing.choose import WATCH_AGAIN, Board
 from crosslane.fuzzing.engine import Engine, Limits, Work
 from crosslane.fuzzing.rounds import candidates_of
-from crosslane.fuzzing.spec import load_campaign
+from crosslane.fuzzing.spec import Campaign, load_campaign
 from crosslane.fuzzing.state import State
 from crosslane.generate import generate_batch
-from crosslane.isa import host_arch
+from crosslane.isa import feature_flags, host_arch
 from crosslane.memory import keep_freed_memory
 from crosslane.model import Registry
 from crosslane.plan import AlgorithmPlan, Counts, RunPlan, Selection, make_plans
@@ -53,11 +53,14 @@ _FIELDS = {
     "message_len": Field(kind="int", least=1, optional=True),
 }
 _TURNS = 7
-_BARE_BUCKETS = 24
+_BARE_GROUPS = 12
+_BARE_MESSAGES = 40_000
 _MOST_BARE_LEN = 65536
 _FUZZER_RUNS = 300_000
-_WORKER_S = 6.0
+_WORKER_S = 10.0
 _WORKER_TURNS = 3
+_WORKER_COUNT = 32_768
+"""Comparisons of a round of those that workers are compared by: so few that many rounds end while they are."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +105,15 @@ class _Bare:
         self._per_key = plan.manifest.messages_per_session
 
     def ns_of(self, lens: NDArray[np.int64]) -> float:
-        """CPU time in ns a message, for messages of these lengths: in groups of like ones, each at its mean."""
-        total = 0
-        for group in np.array_split(np.sort(np.minimum(lens, _MOST_BARE_LEN)), _BARE_BUCKETS):
-            mean = round(float(group.mean())) if len(group) else 0
-            total += sum(item.bare(len(group), mean, self._per_key) for item in self._both)
+        """CPU time in ns a message, for messages of these lengths: in groups of like ones, each at its mean.
+
+        Each group is run so often that a coarse clock of CPU time does not show.
+        """
+        total = 0.0
+        for group in np.array_split(np.sort(np.minimum(lens, _MOST_BARE_LEN)), _BARE_GROUPS):
+            mean = round(float(group.mean()))
+            took = sum(item.bare(_BARE_MESSAGES, mean, self._per_key) for item in self._both)
+            total += took / _BARE_MESSAGES * len(group)
         return total / len(lens)
 
     def release(self) -> None:
@@ -126,20 +133,30 @@ def _round(plan: AlgorithmPlan, number: int) -> float:
     return result.cpu_s * 1e9 / cell.comparisons
 
 
-def against_bare(registry: Registry, pattern: str, counts: Counts, turns: int = _TURNS) -> Rates:
+def _settled_round(plan: AlgorithmPlan, number: int) -> float:
+    """The same for a cell under an emulator, whose paths are watched in some rounds alone: the mean over them."""
+    share = 1 / WATCH_AGAIN
+    quiet = tuple(replace(cell, watch=Watch.ALL & ~Watch.PATHS) for cell in plan.cells)
+    return share * _round(plan, number) + (1 - share) * _round(replace(plan, cells=quiet), number)
+
+
+def against_bare(registry: Registry, pattern: str, campaign: Campaign, turns: int = _TURNS) -> Rates:
     """A campaign's rounds on one pair, and a bare loop over messages as long as theirs."""
     keep_freed_memory()
-    plan = _plans(registry, pattern, counts).algorithms[0]
+    plan = campaign.with_layouts(_plans(registry, pattern, campaign.counts).algorithms[0])
+    run = _settled_round if plan.cells[0].emulated else _round
     ours, theirs = [], []
     with _on_one_core():
         bare = _Bare(plan)
         try:
             per_round = plan.cells[0].comparisons // plan.manifest.messages_per_batch
-            _round(plan, 0)
+            alike = plan.manifest.batches_alike
+            run(plan, 0)
             for turn in range(1, turns + 1):
-                batches = [generate_batch(plan.manifest, turn * per_round + i) for i in range(per_round)]
+                numbers = range(turn * per_round // alike, (turn + 1) * per_round // alike)
+                batches = [generate_batch(replace(plan.manifest, layouts=0), number) for number in numbers]
                 theirs.append(bare.ns_of(np.concatenate([message_lens(batch) for batch in batches])))
-                ours.append(_round(plan, turn))
+                ours.append(run(plan, turn))
         finally:
             bare.release()
     return _rates(ours, theirs)
@@ -166,17 +183,20 @@ def _build_target(registry: Registry, plan: AlgorithmPlan, message_len: int, pro
     folders = [impls / "shim", mode.folder, mode.folder.parent, *(item.folder for item in both)]
     folders += [item.folder.parent for item in both]
     target = registry.root / "fuzz" / "pair" / "pair.c"
-    sources = [
-        target,
-        mode.folder / f"{mode.name}.c",
-        *(s for i in both for s in i.sources if s.suffix in (".c", ".S")),
-    ]
-    command = [
-        clang, "-O2", "-fsanitize=fuzzer", f"-DMESSAGE_LEN={message_len}u", f"-DONE={generic.symbol}",
-        f"-DOTHER={subject.symbol}", *(f"-I{folder}" for folder in folders), *map(str, sources), "-o", str(program),
-    ]  # fmt: skip
+    asked = (f"-DMESSAGE_LEN={message_len}u", f"-DONE={generic.symbol}", f"-DOTHER={subject.symbol}")
+    units: list[tuple[Path, tuple[str, ...]]] = [(target, asked), (mode.folder / f"{mode.name}.c", ())]
+    for item in both:
+        own = (f'-DSUBJECT_NAME="{item.symbol}"', *feature_flags(plan.cells[0].arch, item.features))
+        units += [(source, own) for source in item.sources if source.suffix in (".c", ".S")]
+    objects: list[str] = []
     with Compilers(program.parent) as compilers:
-        compilers.run(command, subject=target, task="does not compile as a libFuzzer target")
+        for number, (source, flags) in enumerate(units):
+            objects.append(str(program.parent / f"{number}.o"))
+            command = [clang, "-c", "-O2", "-fsanitize=fuzzer-no-link", *flags, *(f"-I{folder}" for folder in folders)]
+            task = "does not compile for libFuzzer"
+            compilers.run([*command, str(source), "-o", objects[-1]], subject=source, task=task)
+        command = [clang, "-fsanitize=fuzzer", *objects, "-o", str(program)]
+        compilers.run(command, subject=target, task="does not link to libFuzzer")
 
 
 def _fuzzer_ns(program: Path, runs: int, seed: int) -> float:
@@ -193,11 +213,11 @@ def _fuzzer_ns(program: Path, runs: int, seed: int) -> float:
 
 
 def against_fuzzer(
-    registry: Registry, pattern: str, message_len: int, counts: Counts, turns: int = _TURNS, runs: int = _FUZZER_RUNS
+    registry: Registry, pattern: str, message_len: int, campaign: Campaign, turns: int = _TURNS
 ) -> Rates:
     """A campaign's rounds on one pair with messages of one length, and an in-process libFuzzer target on the same."""
     keep_freed_memory()
-    plan = _plans(registry, pattern, counts).algorithms[0]
+    plan = campaign.with_layouts(_plans(registry, pattern, campaign.counts).algorithms[0])
     plan = replace(plan, manifest=replace(plan.manifest, fixed_len=message_len))
     ours, theirs = [], []
     with tempfile.TemporaryDirectory(prefix="crosslane-fuzz-") as folder, _on_one_core():
@@ -205,7 +225,7 @@ def against_fuzzer(
         _build_target(registry, plan, message_len, program)
         _round(plan, 0)
         for turn in range(1, turns + 1):
-            theirs.append(_fuzzer_ns(program, runs, turn))
+            theirs.append(_fuzzer_ns(program, _FUZZER_RUNS, turn))
             ours.append(_round(plan, turn))
     return _rates(ours, theirs)
 
@@ -232,10 +252,10 @@ def _engine_rate(work: Work, registry: Registry, num_workers: int, seconds: floa
     return (last - first) / (ended - begun)
 
 
-def two_workers(registry: Registry, pattern: str, counts: Counts, turns: int = _WORKER_TURNS) -> Rates:
+def two_workers(registry: Registry, pattern: str, campaign: Campaign, turns: int = _WORKER_TURNS) -> Rates:
     """Two workers and one, in turns, by the clock."""
-    plans = _plans(registry, pattern, counts)
-    work = Work(plans.algorithms, plans.lanes, "cases")
+    plans = _plans(registry, pattern, Counts.each(_WORKER_COUNT))
+    work = Work(tuple(campaign.with_layouts(plan) for plan in plans.algorithms), plans.lanes, "cases")
     pairs = []
     for turn in range(turns):
         one, two = (_engine_rate(work, registry, workers, _WORKER_S, f"bench {turn}") for workers in (1, 2))
@@ -258,8 +278,8 @@ def _targets(host: str) -> dict[str, dict[str, Any]]:
 def report_fuzz(registry: Registry, say: Callable[[str], None]) -> bool:
     """Measure everything and say it line by line; returns whether every bound holds."""
     targets = _targets(host_arch())
-    sizes = {name: load_campaign(registry.root, name).counts for name in ("native", "emulated")}
-    counts = sizes["native"]
+    campaigns = {name: load_campaign(registry.root, name) for name in ("native", "emulated")}
+    native = campaigns["native"]
     held = []
 
     def judged(name: str, rates: Rates, text: str) -> None:
@@ -269,16 +289,16 @@ def report_fuzz(registry: Registry, say: Callable[[str], None]) -> bool:
         say(f"{targets[name]['cell']}: {text}: {rates.ratio:.2f} x, {verdict} at least {least:.2f} x")
 
     for name in ("native", "emulated"):
-        rates = against_bare(registry, targets[name]["cell"], sizes[name])
+        rates = against_bare(registry, targets[name]["cell"], campaigns[name])
         judged(
             name, rates, f"{rates.campaign:,.0f} a second of CPU, a bare loop of messages as long {rates.other:,.0f}"
         )
     wanted = targets["libfuzzer"]
-    rates = against_fuzzer(registry, wanted["cell"], wanted["message_len"], counts)
+    rates = against_fuzzer(registry, wanted["cell"], wanted["message_len"], native)
     what = f"{wanted['message_len']}-byte messages, {rates.campaign:,.0f} a second of CPU"
     judged("libfuzzer", rates, f"{what}, an in-process libFuzzer target {rates.other:,.0f}")
     if len(os.sched_getaffinity(0)) < 2:
         raise BadInput("bench fuzz: two workers need two cores, and this process may use one: give it another")
-    rates = two_workers(registry, targets["workers"]["cell"], counts)
+    rates = two_workers(registry, targets["workers"]["cell"], native)
     judged("workers", rates, f"two workers {rates.campaign:,.0f} a second, one {rates.other:,.0f}")
     return all(held)

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from crosslane.draws import Draws
 from crosslane.fuzzing.facts import Outcome, Pair, Snapshot
 
-__all__ = ["HORIZON", "Board", "Candidate", "Choice", "draw_one", "weights"]
+__all__ = ["HORIZON", "WATCH_AGAIN", "Board", "Candidate", "Choice", "draw_one", "weights"]
 
-HORIZON = 64
+HORIZON = 32
 """Rounds after which what a round showed counts; no more than so many are under way."""
 _OLDEST = 1 << 16
 _MOST_MISSING = 14
@@ -29,6 +29,9 @@ _STREAM = 11
 """Of the draws of a sentence: no part of generation takes words from it."""
 _LOOK_AGAIN = 16
 """Departures of a kind that is known of its cell are looked into in one round of so many."""
+
+WATCH_AGAIN = 4
+"""Paths of a cell that misses none are watched in one round of so many, in which it may take one nobody knew of."""
 
 Ints = NDArray[np.int64]
 
@@ -58,7 +61,7 @@ def draw_one(weighted: Sequence[int], word: int) -> int:
 @dataclass(frozen=True)
 class Candidate:
     """A cell that may be chosen. ``plan`` is the index of its plan; cells of one ``family`` are the same code in other
-    lanes; ``declared`` are its paths; ``batches`` is how far it moves its algorithm on.
+    lanes; ``declared`` are its paths; ``batches`` is how far it moves its algorithm on; ``emulated``: under qemu.
     """
 
     cell: str
@@ -67,12 +70,14 @@ class Candidate:
     digest: str
     declared: tuple[str, ...]
     batches: int
+    emulated: bool = False
 
 
 @dataclass(frozen=True)
 class Choice:
     """What a round runs: a plan and some of its cells, from a batch on; ``known`` are the kinds of departures of each
-    cell that need not be looked into.
+    cell that need not be looked into; the paths of ``settled`` ones need not be watched.
+    ``fresh``: the code of one of the cells did not run yet, so that stored cases are replayed first.
     """
 
     number: int
@@ -81,6 +86,8 @@ class Choice:
     first_batch: int
     next_batch: int
     known: Mapping[str, frozenset[str]]
+    settled: frozenset[str] = frozenset()
+    fresh: bool = False
 
 
 @dataclass(frozen=True)
@@ -172,9 +179,19 @@ class Board:
         self.batches[plan] = first + max(self.candidates[at].batches for at in chosen)
         look_again = words[0] % _LOOK_AGAIN == 0
         known = {self.candidates[at].cell: frozenset() if look_again else frozenset(self._kinds[at]) for at in chosen}
+        settled = frozenset() if (words[0] >> 8) % WATCH_AGAIN == 0 else self._settled(chosen)
+        fresh = any(self.changed[at] or self.last[at] == 0 for at in chosen)
         for at in chosen:
             self._note_choice(at, number)
-        return Choice(number, plan, tuple(known), first, self.batches[plan], known)
+        return Choice(number, plan, tuple(known), first, self.batches[plan], known, settled, fresh)
+
+    def _settled(self, cells: Sequence[int]) -> frozenset[str]:
+        """Those under an emulator, for which a trap is dear, that were seen to take all paths that any lane takes."""
+        return frozenset(
+            self.candidates[at].cell
+            for at in cells
+            if self.candidates[at].emulated and self.missing[at] == 0 and not self.changed[at]
+        )
 
     def _of_plan(self, plan: int, weighted: Ints, words: Sequence[int]) -> list[int]:
         """Cells of a plan, drawn by weight, in their order."""

@@ -27,7 +27,7 @@ from crosslane.plan import AlgorithmPlan
 
 __all__ = ["MOST_WORKERS", "Engine", "Limits", "View", "Work"]
 
-MOST_WORKERS = HORIZON // 2
+MOST_WORKERS = HORIZON
 _AHEAD = 2
 """Rounds under way for each worker: the next one waits while it runs one."""
 _MOST_DEATHS = 4

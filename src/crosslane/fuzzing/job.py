@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from crosslane.campaign import default_workers, keep_manifests
+from crosslane.corpora_tools.regressions import load_regressions, with_regressions
 from crosslane.data import data_root, shown
 from crosslane.disk.job import plans_for_disks
 from crosslane.errors import BadInput
@@ -124,6 +125,8 @@ def work_of(job: FuzzJob, registry: Registry, seed: str, console: Console) -> Wo
             registry, selection, seed=seed, counts=job.campaign.counts, require_sandbox=job.require_sandbox,
             progress=say,
         )  # fmt: skip
+        plans = with_regressions(plans, load_regressions(registry))
+        plans = replace(plans, algorithms=tuple(job.campaign.with_layouts(plan) for plan in plans.algorithms))
     plans = _of_subjects(plans, job.campaign.subjects)
     if not candidates_of(plans.algorithms, job.campaign.workload):
         raise BadInput(

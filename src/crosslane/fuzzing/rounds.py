@@ -18,9 +18,12 @@ from crosslane.fuzzing.facts import CellOutcome, Outcome
 from crosslane.manifest import Manifest
 from crosslane.plan import AlgorithmPlan, CellPlan
 from crosslane.records import AlgorithmResult, CellResult, Finding
+from crosslane.wire import Watch
 
 __all__ = ["Task", "begin_round_worker", "candidates_of", "run_round", "task_of"]
 
+_CONFIRMED, _CONFIRMED_KNOWN = 8, 2
+"""Departures of one kind that are replayed, of a cell that shows it first and of one that is known for some kind."""
 _MESSAGES_OF_DISKS = 8192
 """Comparisons of a round that stand for one batch of sectors, which has fewer and longer messages."""
 
@@ -49,7 +52,8 @@ def begin_round_worker() -> None:
 def _num_batches(manifest: Manifest, comparisons: int, workload: str) -> int:
     if workload == "disk":
         return max(1, comparisons // _MESSAGES_OF_DISKS)
-    return -(-comparisons // manifest.messages_per_batch)
+    alike = manifest.batches_alike
+    return -(-comparisons // (alike * manifest.messages_per_batch)) * alike
 
 
 def _program(cell: CellPlan) -> str:
@@ -68,6 +72,7 @@ def candidates_of(plans: Sequence[AlgorithmPlan], workload: str) -> tuple[Candid
             _program(cell),
             cell.paths,
             _num_batches(plan.manifest, cell.comparisons, workload),
+            cell.emulated,
         )
         for index, plan in enumerate(plans)
         for cell in plan.cells
@@ -78,8 +83,11 @@ def candidates_of(plans: Sequence[AlgorithmPlan], workload: str) -> tuple[Candid
 def task_of(plans: Sequence[AlgorithmPlan], choice: Choice, workload: str) -> Task:
     """What a choice asks of a worker."""
     plan = plans[choice.plan]
-    cells = tuple(cell for cell in plan.cells if str(cell.cell) in choice.cells)
-    plan = replace(plan, cells=cells, vectors=(), large_len=0, first_batch=choice.first_batch, cases_only=True)
+    cells = tuple(_as_chosen(cell, choice) for cell in plan.cells if str(cell.cell) in choice.cells)
+    stored = plan.regressions if choice.fresh else None
+    plan = replace(
+        plan, cells=cells, vectors=(), regressions=stored, large_len=0, first_batch=choice.first_batch, cases_only=True
+    )
     if workload == "disk":
         job = _disk_job(plan, choice.next_batch - choice.first_batch)
         cells = tuple(
@@ -88,6 +96,13 @@ def task_of(plans: Sequence[AlgorithmPlan], choice: Choice, workload: str) -> Ta
         )
         plan = replace(plan, cells=cells)
     return Task(choice.number, plan, choice.next_batch, choice.known, workload)
+
+
+def _as_chosen(cell: CellPlan, choice: Choice) -> CellPlan:
+    """A cell as a round runs it: with fewer replays of departures than ``check`` makes, of known ones fewer still."""
+    name = str(cell.cell)
+    watch = Watch.ALL & ~Watch.PATHS if name in choice.settled else Watch.ALL
+    return replace(cell, watch=watch, most_confirmed=_CONFIRMED_KNOWN if choice.known[name] else _CONFIRMED)
 
 
 def _disk_job(plan: AlgorithmPlan, num_batches: int) -> DiskJob:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from crosslane.errors import BadInput
 from crosslane.lanes import lanes_for_host
 from crosslane.model import Lane, Registry
 from crosslane.names import unknown_name
-from crosslane.plan import Counts, Selection
+from crosslane.plan import AlgorithmPlan, Counts, Selection
 from crosslane.tomlread import Field, read_fields, read_toml
 
 __all__ = ["DEFAULT_CAMPAIGN", "Campaign", "campaign_names", "load_campaign", "read_campaign"]
@@ -30,6 +30,7 @@ _FIELDS = {
 }
 _ROUND_FIELDS = {
     "cells": Field(kind="int", least=1),
+    "layouts": Field(kind="int", least=1),
     **{name: Field(kind="int", least=1) for name in vars(Counts())},
 }
 
@@ -40,7 +41,7 @@ class Campaign:
 
     ``lanes`` are shell patterns over the names of lanes, with ``gate`` over those of the gate alone; ``cells`` are
     patterns of cells, none for all. ``num_cells`` is how many cells of one algorithm a round has at most, ``counts``
-    are the comparisons of each of them.
+    are the comparisons of each of them, and ``layouts`` the batches with the same data.
     """
 
     name: str
@@ -51,7 +52,12 @@ class Campaign:
     gate: bool
     cells: tuple[str, ...]
     num_cells: int
+    layouts: int
     counts: Counts
+
+    def with_layouts(self, plan: AlgorithmPlan) -> AlgorithmPlan:
+        """A plan whose batches have the same data in so many layouts, as a campaign of cases runs them."""
+        return replace(plan, manifest=replace(plan.manifest, layouts=self.layouts if self.layouts > 1 else 0))
 
     def selection(self, registry: Registry, patterns: tuple[str, ...]) -> Selection:
         """The selection of cells; ``patterns`` of the user narrow it. Raises BadInput where no lane fits."""
@@ -91,6 +97,6 @@ def read_campaign(path: Path) -> Campaign:
         raise BadInput(f"{shown(path)}: the table [round] is missing; add it ({', '.join(_ROUND_FIELDS)})")
     values = read_fields(path, table, _FIELDS)
     counts = read_fields(path, round_table, _ROUND_FIELDS, where="[round]")
-    num_cells = counts.pop("cells")
+    num_cells, layouts = counts.pop("cells"), counts.pop("layouts")
     values.setdefault("cells", ())
-    return Campaign(name=path.stem, **values, num_cells=num_cells, counts=Counts(**counts))
+    return Campaign(name=path.stem, **values, num_cells=num_cells, layouts=layouts, counts=Counts(**counts))
