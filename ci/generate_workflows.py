@@ -101,7 +101,7 @@ def _shard_rows(wanted: Sequence[Shard]) -> str:
 
 
 def changes(wanted: Sequence[Shard]) -> str:
-    """The workflow of a change: own tests, every lane of the gate in shards, one report, planted faults."""
+    """The workflow of a change: own tests, the gate's policy, every lane in shards, one report, planted faults."""
     return f"""{_HEAD}#
 # A workflow for GitHub: copy it to .github/workflows/. Each lane of the gate runs once, native ones on hardware. Code
 # of a change runs without secrets and without a token that may write.
@@ -121,7 +121,14 @@ jobs:
 {_hosts()}    timeout-minutes: 60
     steps:
 {_checkout()}      - run: ci/test
-  check:
+  gate:
+    if: github.event_name == 'pull_request'
+    name: gate ${{{{ matrix.name }}}}
+{_hosts()}    timeout-minutes: 30
+    steps:
+{_checkout()}      - run: mkdir results
+      - run: ci/gate --summary --json results/gate.json --junit results/gate.xml --sarif results/gate.sarif
+{_keep("gate-${{ matrix.name }}")}  check:
     name: check ${{{{ matrix.name }}}}
     strategy:
       fail-fast: false
@@ -149,7 +156,9 @@ jobs:
           merge-multiple: true
       - run: python3 -m venv .venv && .venv/bin/pip install --quiet .
       - run: mkdir results
-      - run: .venv/bin/crosslane report merge shards/*.json --json results/results.json
+      - run: >-
+          .venv/bin/crosslane report merge shards/*.json --json results/results.json --junit results/junit.xml
+          --summary
 {_keep("report")}  selftest:
     name: selftest ${{{{ matrix.name }}}}
 {_hosts()}    timeout-minutes: 60

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures fuzz targets: executions a second, of wall and of CPU time, and what coverage is worth.
 
-``.venv/bin/python tests/measure_targets.py [--runs 300000] [--seeds 3]``. Executions are counted between a short run
-and a long one, so that starting is not in them; CPU time is that of all processes, the emulator's among them. The
-branch to be found compares four bytes of data with a number that no list of values contains: with coverage it is
-found at an execution N, and a blind run gets ten times as many. Status 1 where a number is not reached.
+``.venv/bin/python tests/measure_targets.py [--runs 300000] [--seeds 3] [--part rates]``. Executions are counted
+between a short run and a long one, so that starting is not in them; CPU time is that of all processes, the
+emulator's among them. The branch to be found compares four bytes of data with a number that no list of values
+contains: with coverage it is found at an execution N, and a blind run gets ten times as many. Status 1 where a
+number is not reached.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _TARGETS = (
     ("oneshot", "", 35_000),
     ("streaming", "", 35_000),
-    ("aead", "", 0),
+    ("aead", "", 35_000),
     ("keyschedule", "", 35_000),
     ("oneshot", "ctr(sm4)/sm4-ce@aarch64_qemu_max", 20_000),
 )
@@ -114,11 +115,12 @@ def _coverage(seeds: int, folder: str) -> bool:
 @click.command()
 @click.option("--runs", default=300_000, show_default=True, type=click.IntRange(2), help="Executions of a long run.")
 @click.option("--seeds", default=3, show_default=True, type=click.IntRange(0), help="Number of seeds for the branch.")
-def main(runs: int, seeds: int) -> None:
+@click.option("--part", type=click.Choice(["all", "rates", "branch"]), default="all", help="What to measure.")
+def main(runs: int, seeds: int, part: str) -> None:
     """Measure fuzz targets."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     with tempfile.TemporaryDirectory(prefix="crosslane-measure-") as folder:
-        reached = [_rates(runs, folder), _coverage(seeds, folder)]
+        reached = [part == "branch" or _rates(runs, folder), part == "rates" or _coverage(seeds, folder)]
     sys.exit(0 if all(reached) else 1)
 
 

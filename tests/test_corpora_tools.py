@@ -18,6 +18,7 @@ from referencing import Registry, Resource
 
 from crosslane.cli import main
 from crosslane.corpora_tools.foreign import format_of
+from crosslane.corpora_tools.merging import gathered
 from crosslane.corpora_tools.minimising import least, minimise
 from crosslane.corpora_tools.sound import check_sound, manifests
 from crosslane.corpora_tools.stats import features_of
@@ -298,6 +299,26 @@ def test_folders_of_afl_are_imported(tmp_path: Path, run: Run, instance: str) ->
     assert (found.status, found.err) == (0, "")
     assert "3 cases added, 3 in all" in found.out
     assert "1 cases added" in run("merge", tmp_path / "queue", source / "queue").out
+
+
+def test_inputs_of_a_target_are_decoded_by_it(tmp_path: Path) -> None:
+    for name in ("short", "longer", "empty"):
+        (tmp_path / name).write_text(name)
+
+    def decode(data: bytes, where: str) -> Case:
+        if data == b"empty":
+            raise BadInput(f"{where}: means no operation")
+        return message(len(data))
+
+    corpus = gathered([tmp_path], "libfuzzer", KNOWN, decode)
+    assert set(corpus.entries) == {entry_of(message(length)).digest for length in (5, 6)}
+    assert ["empty: means no operation" in str(problem) for problem in corpus.problems] == [True]
+
+
+def test_cells_without_a_target_are_refused(run: Run, tmp_path: Path) -> None:
+    found = run("merge", tmp_path / "new", tmp_path, "--cell", "ctr")
+    assert (found.status, found.err.count("\n")) == (2, 1)
+    assert "name the target with --target, or leave it out" in found.err
 
 
 def test_a_folder_that_is_asked_for_as_another_is_said(tmp_path: Path, run: Run) -> None:

@@ -22,6 +22,7 @@ from resulting import (
     algorithm,
     cell,
     declined,
+    hostile,
     red,
     run,
     void,
@@ -160,6 +161,12 @@ def re_verb(item: Red) -> bool:
     """Whether what to do begins with something that one can do."""
     verbs = "run see correct join install look remove raise remedy bring restore"
     return item.cure.split()[0] in verbs.split()
+
+
+def test_what_a_subject_says_is_printed_without_what_a_terminal_obeys() -> None:
+    gated = judged(hostile(), judging())
+    for line in gate_lines(hostile(), gated):
+        assert line.isprintable()
 
 
 def test_every_rule_has_a_planted_fault() -> None:
@@ -466,7 +473,7 @@ def test_the_policies_of_this_repository_mean_something(name: str) -> None:
     for host in ("x86_64", "aarch64"):
         read = read_policy(root / "ci" / name, checks, host)
         assert read.required
-        assert all(item.min_comparisons >= 500 for item in read.required)
+        assert all(item.min_comparisons >= 500 for item in read.required if item.pattern == "*")
         assert min(vars(read.counts).values()) >= 500
     mine = read_policy(root / "ci" / name, checks)
     registry = load_registry(root)

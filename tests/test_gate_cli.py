@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from planting import CTR, NATIVE, Plant, lay_out
 
+from crosslane import job
+from crosslane.gate import gate_command
 from crosslane.resultfile import read_json
 from crosslane.results import RunResult, write_json
 
@@ -254,3 +257,23 @@ def test_a_report_prints_what_check_printed(ran: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.ktap", "out.xml"]
     assert (tmp_path / "out.ktap").read_text().splitlines()[0] == "KTAP version 1"
+
+
+# --- interrupts ---
+
+
+def test_an_interrupted_gate_is_void_and_writes_what_there_is(
+    ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = read_json(ran / "out.json")
+    part = replace(whole, algorithms=whole.algorithms[:1], unfinished=("ecb(sm4)",))
+    monkeypatch.setattr(job, "compare_all", lambda *_: job.Ended(part, None, "interrupted: 5 comparisons were made"))
+    monkeypatch.chdir(tmp_path)
+    policy(tmp_path)
+    done = CliRunner().invoke(gate_command, ["--policy", "gate.toml", "--json", "part.json"])
+    assert done.exit_code == 130
+    assert "complete: ecb(sm4): the run was interrupted before it was complete: run it again to its end" in done.output
+    assert done.output.splitlines()[-1] == "interrupted: 5 comparisons were made"
+    assert read_json(tmp_path / "part.json") == part
+    later = CliRunner().invoke(gate_command, ["--policy", "gate.toml", "--result", "part.json"])
+    assert later.exit_code == 3

@@ -149,6 +149,12 @@ def test_paths_are_told_by_length_class() -> None:
     assert 'odd <span class="quiet">not declared</span>' in table
 
 
+def test_what_messages_exercise_is_told_over_the_cells() -> None:
+    other = cell(f"ctr(toy)/toy-generic@{ASAN}", covered={"clone": 80, "empty": 16})
+    told = words(html_text(run(cell(covered={"clone": 49, "empty": 16}), other)))
+    assert "What the messages of a first batch exercise clone 49 to 80, empty 16" in told
+
+
 def test_what_a_subject_says_is_never_markup() -> None:
     plain, broken = (html_text(with_text(full(), text)) for text in ("plain: text", BREAKING))
     assert seen(broken).tags == seen(plain).tags
@@ -392,11 +398,21 @@ def test_wrong_options_are_one_sentence_and_nothing_is_written(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bench.json", "run.json"]
 
 
-def test_a_check_writes_its_page(tmp_path: Path) -> None:
-    options = ("--lane", "x86_64_native", "--count", "64", "--vectors", "own", "--no-findings", "--html", "page.html")
-    done = crosslane("check", "--cell", "ctr(sm4)/sm4-generic", *options, folder=tmp_path)
+def test_a_check_and_a_gate_write_their_pages(tmp_path: Path) -> None:
+    options = ("--lane", NATIVE, "--count", "64", "--vectors", "own", "--no-findings", "--html", "page.html")
+    done = crosslane("check", "--cell", "ctr(sm4)/sm4-generic", *options, "--json", "run.json", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Green: nothing to do" in top(page)
     assert "ctr(sm4)" in words(page)
     assert seen(page).wrong == []
+    cells = f'cells = ["ctr(sm4)/sm4-generic"]\nlanes = ["{NATIVE}"]\ncount = 64\nvectors = "own"\n'
+    more = '[[require]]\ncells = "*"\nmin_comparisons = 5000\n'
+    (tmp_path / "gate.toml").write_text(f"version = 1\n[run]\n{cells}{more}")
+    held = ("--policy", "gate.toml", "--result", "run.json", "--html", "held.html")
+    done = crosslane("gate", *held, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    said = top((tmp_path / "held.html").read_text(encoding="utf-8"))
+    assert "Red: 1 thing to do" in said
+    assert "5,000" in said or "5000" in said
+    assert "Judged by the policy gate.toml." in said

@@ -82,9 +82,9 @@ def test_a_run_of_the_gate_is_small_and_is_painted_at_once(browser: Browser, who
     address = written(tmp_path, whole)
     assert sum(1 for _ in whole.cells()) > 3000
     assert (tmp_path / "report.html").stat().st_size < BUDGET_BYTES
-    paints = [dict(browser.open(address, width=width).value(_PAINTS)) for width in (DESKTOP, PHONE) for _ in range(2)]
-    best = min(paint["first-contentful-paint"] for paint in paints)
-    assert best < BUDGET_MS, paints
+    for width in (DESKTOP, PHONE):  # the better of two: other tests run beside this one
+        paints = [dict(browser.open(address, width=width).value(_PAINTS)) for _ in range(2)]
+        assert min(paint["first-contentful-paint"] for paint in paints) < BUDGET_MS, (width, paints)
 
 
 def test_it_is_read_without_scripts(browser: Browser, tmp_path: Path) -> None:

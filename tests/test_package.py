@@ -161,6 +161,19 @@ def test_an_installed_copy_refuses_to_be_written(installed: Installed, tmp_path:
     assert done.err == f"crosslane: {why}\n"
 
 
+def test_regressions_of_an_installed_copy_lie_with_its_user(installed: Installed, tmp_path: Path) -> None:
+    (tmp_path / "regressions").mkdir()
+    code = (
+        "from crosslane.data import data_root; from crosslane.registry import load_registry; "
+        "from crosslane.corpora_tools.regressions import place_for, regression_folders; "
+        "from types import SimpleNamespace as N; r = data_root(); "
+        "print(place_for(N(record=N(judge='generic', impls=())), r), *regression_folders(load_registry(r)))"
+    )
+    done = installed.run("-c", code, cwd=tmp_path)
+    suite = installed.packages / SUITE / "corpora" / "regressions"
+    assert (done.out.split(), done.err) == (["regressions", str(suite), "regressions"], "")
+
+
 def test_an_editable_installation_reads_the_checkout(tmp_path: Path) -> None:
     here = Installed(environment(tmp_path / "venv"), tmp_path / "home")
     pip(here.folder, "--no-build-isolation", "--editable", ROOT)

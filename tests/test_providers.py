@@ -38,8 +38,12 @@ NATIVE = f"{host_arch()}_native"
 REGISTRY = load_registry(data_root())
 EVERY = [(provider, domain) for provider in REGISTRY.providers for domain in provider.domains]
 LIBGCRYPT = Path("impls/providers/libgcrypt")
-# What conformance/deviations.toml accepts of some of their versions shows in place alone.
-KNOWN: dict[tuple[str, str], dict[str, Any]] = {(name, "xts"): {"in_place": False} for name in ("mbedtls", "wolfssl")}
+# What conformance/deviations.toml accepts of some of their versions shows in place alone, or with other nonces.
+KNOWN: dict[tuple[str, str], dict[str, Any]] = {
+    **{(name, "xts"): {"in_place": False} for name in ("mbedtls", "wolfssl")},
+    ("cryptopp", "cts_cbc"): {"in_place": False},
+    ("cryptopp", "gcm"): {"iv_lens": (12,)},
+}
 BLIND = Watch.REGISTERS | Watch.PATHS
 
 

@@ -221,6 +221,14 @@ def test_test_runs_the_labelled_environments(checkout: Path) -> None:
     assert run(checkout, "ci/test", tox_run="1").returncode == 1
 
 
+def test_gate_holds_a_run_against_the_policy_of_a_pull_request(checkout: Path) -> None:
+    done = run(checkout, "ci/gate", "--json", "out.json")
+    assert f"crosslane gate --policy {checkout / 'ci' / 'gate-pull-request.toml'} --json out.json" in done.stdout
+    assert "gate " in done.stdout.splitlines()[-1]
+    assert " of 180 s" in done.stdout.splitlines()[-1]
+    assert run(checkout, "ci/gate", crosslane_gate="1").returncode == 1
+
+
 def test_selftest_passes_arguments_on_and_ends_with_its_status(checkout: Path) -> None:
     assert "crosslane selftest --fault ctr*" in run(checkout, "ci/selftest", "--fault", "ctr*").stdout
     assert run(checkout, "ci/selftest", crosslane_selftest="1").returncode == 1
@@ -318,22 +326,9 @@ def test_a_night_goes_on_behind_a_step_that_failed_and_ends_with_the_first_statu
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
     done = run(checkout, "ci/nightly", crosslane_selftest="3", crosslane_alarms="1")
     assert done.returncode == 3
-    said = [line.split()[:2] for line in done.stdout.splitlines() if line.startswith("crosslane ")]
-    assert said == [
-        ["crosslane", name]
-        for name in [
-            "check",
-            "check",
-            "selftest",
-            "alarms",
-            "fuzz",
-            "selftest",
-            "check",
-            "providers",
-            "providers",
-            "check",
-        ]
-    ]
+    said = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("crosslane ")]
+    steps = ["check", "check", "selftest", "alarms", "fuzz", "selftest", "check", "providers", "providers", "check"]
+    assert said == steps
     last = done.stdout.splitlines()[-1]
     assert last.startswith("ci/nightly: compilers: status 0, 0 s; ")
     assert "selftest: status 3" in last

@@ -16,6 +16,10 @@ from target_plants import plant_targets
 from crosslane.data import data_root
 from crosslane.findings.store import Store
 from crosslane.isa import host_arch
+from crosslane.names import match_cell, parse_cell
+from crosslane.plan import native_lane
+from crosslane.registry import load_registry
+from crosslane.targets.rows import choose
 
 pytestmark = [
     pytest.mark.xdist_group("targets"),
@@ -132,8 +136,24 @@ def test_a_fault_in_process_says_how_to_go_on(plants: Path, tmp_path: Path) -> N
     shutil.rmtree(tmp_path / "findings")
     (tmp_path / "corpus").mkdir()
     done = target("streaming", *flags, "-fork=1", "-ignore_crashes=1", "-max_total_time=12", "corpus", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
     assert re.search(r"crash: 0/0/[1-9]", done.stderr), done.stderr
+    assert "fuzzed for 12 seconds" in done.stderr  # it went on to its end; its status is that of its last job
+
+
+@pytest.mark.parametrize(
+    ("family", "pattern"),
+    [
+        ("oneshot", "ctr(aes)/aes-aesni"),
+        ("streaming", "twofish-avx2-x86_64"),
+        ("oneshot", "ctr(sm4)/sm4-ce@aarch64_qemu_max"),
+    ],
+)
+def test_patterns_mean_cells_of_one_lane(family: str, pattern: str) -> None:
+    registry = load_registry(data_root())
+    choice = choose(registry, family, (pattern,), native_lane(registry))
+    assert choice.lane.name == (EMULATED if pattern.endswith(EMULATED) else NATIVE)
+    assert all(match_cell(parse_cell(cell), pattern) for cell in choice.cells)
+    assert len(choice.cells) == 1 or family == "streaming"
 
 
 def test_a_guest_guides_and_ends_with_its_target(tmp_path: Path) -> None:
@@ -148,9 +168,9 @@ def test_a_guest_guides_and_ends_with_its_target(tmp_path: Path) -> None:
 
 def test_a_fault_in_a_guest_ends_the_guest_alone(plants: Path, tmp_path: Path) -> None:
     flags = ("--impls", plants, "--cell", f"ecb(sm4)/sm4-wild@{EMULATED}")
-    done = target("streaming", *flags, "-runs=1500", "-seed=3", "-print_final_stats=1", cwd=tmp_path)
+    done = target("streaming", *flags, "-runs=200", "-seed=3", "-print_final_stats=1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert executions(done.stderr) == 1500
+    assert executions(done.stderr) == 200
     assert "the process of the subject ended" in done.stderr or "a watcher objects" in done.stderr
     assert Store(tmp_path / "findings").ids(), done.stderr
 
@@ -166,7 +186,7 @@ def test_garbage_and_a_huge_file_are_inputs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     shown = crosslane("targets", "show", "aead", corpus, cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
-    assert sum("@x86_64_native" in line for line in shown.stdout.splitlines()) == 21
+    assert sum("@x86_64_native" in line for line in shown.stdout.splitlines()) == len(list(corpus.iterdir()))
 
 
 def test_wrong_use_is_said_in_a_sentence(tmp_path: Path) -> None:

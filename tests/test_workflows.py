@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import generate_workflows
 import pytest
 import yaml
 
+from crosslane.cli import cli
 from crosslane.isa import host_arch
 from crosslane.lanes import load_lanes
 from crosslane.registry import load_registry
@@ -156,6 +158,23 @@ def test_scripts_that_workflows_run_are_there() -> None:
     for script in scripts:
         assert (ROOT / script).is_file()
         assert script.endswith(".py") or os.access(ROOT / script, os.X_OK)
+
+
+def test_commands_of_crosslane_in_workflows_have_options_that_there_are() -> None:
+    lines = [
+        step["run"].replace("$LANES", "--lane x86_64_native")
+        for path in WORKFLOWS for job in read(path)["jobs"].values() for step in job["steps"]
+        if step.get("run", "").startswith(".venv/bin/crosslane ")
+    ]  # fmt: skip
+    assert len(lines) == 2
+    for line in lines:
+        words = [word for word in line.split()[1:] if not word.startswith(("-", '"', "shards/", "results/"))]
+        command: click.Command = cli
+        for word in words:
+            if isinstance(command, click.Group):
+                command = command.commands.get(word, command)
+        known = {name for parameter in command.params for name in parameter.opts}
+        assert {word for word in line.split() if word.startswith("-")} <= known, line
 
 
 def test_both_architectures_run_natively_and_scores_are_published() -> None:

@@ -41,6 +41,8 @@ from crosslane.scaffold import new_command
 from crosslane.shards import parse_shard
 from crosslane.sysroots.cli import providers_command
 from crosslane.targets.cli import targets_command
+from crosslane.targets.decoding import target_decoder
+from crosslane.targets.rows import FAMILIES
 from crosslane.triage.cli import bisect_command, triage_command
 
 __all__ = ["main"]
@@ -323,7 +325,7 @@ cli.add_command(selftest_command)
 cli.add_command(targets_command)
 bench_command.add_command(harness, "harness")
 bench_command.add_command(bench_fuzz_command, "fuzz")
-add_corpora_tools(corpora_command)
+add_corpora_tools(corpora_command, FAMILIES, target_decoder)
 
 
 @cli.command()

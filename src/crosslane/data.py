@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crosslane.errors import BadInput, HarnessFault
 
-__all__ = ["CONTENT_FOLDERS", "checkout", "content_file", "data_root", "read_files", "shown"]
+__all__ = ["CONTENT_FOLDERS", "checkout", "content_file", "data_root", "is_checkout", "read_files", "shown"]
 
 CONTENT_FOLDERS = ("impls", "conformance", "corpora", "ci", "fuzz")
 
@@ -32,6 +32,11 @@ def data_root() -> Path:
     )
 
 
+def is_checkout(root: Path) -> bool:
+    """Whether ``root`` (see ``data_root``) is a checkout, and not the copy in an installed package."""
+    return (root / "pyproject.toml").is_file()
+
+
 def checkout(wish: str) -> Path:
     """Return ``data_root`` where it is a checkout, whose content may be changed.
 
@@ -39,7 +44,7 @@ def checkout(wish: str) -> Path:
     installed copy: nothing is ever written there.
     """
     root = data_root()
-    if not (root / "pyproject.toml").is_file():
+    if not is_checkout(root):
         raise BadInput(f"{wish} into a checkout, but this crosslane is an installed copy: run it from a clone of git")
     return root
 
@@ -49,7 +54,7 @@ def content_file(root: Path, name: str) -> Path | None:
 
     In an installed copy the engine's sources lie above the content, and what else a checkout has is not there: None.
     """
-    if (root / "src").is_dir():
+    if is_checkout(root):
         return root / name
     inner = name.removeprefix("src/crosslane/")
     if inner != name:

@@ -135,8 +135,8 @@ def _exceptions(result: RunResult) -> Iterator[str]:
     yield from judged_lines(result)
     yield from resting_lines(result)
     yield from (f"note: {note}" for note in result.notes)
-    for algorithm in result.algorithms:
-        yield from (f"note: {algorithm.algorithm}: {note}" for note in algorithm.notes)
+    said = [f"note: {algorithm.algorithm}: {note}" for algorithm in result.algorithms for note in algorithm.notes]
+    yield from dict.fromkeys(said)  # plans of one algorithm may have the same to say
     blind: dict[str, int] = {}
     for cell in result.cells():
         for watcher in cell.unwatched if cell.state == "ran" else ():

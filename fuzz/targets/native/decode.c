@@ -33,6 +33,7 @@ struct maker {
     uint8_t *ops, blob[MAX_BLOB_LEN];
     size_t blob_len;
     uint32_t tag_len;
+    int begun; /* whether there was a message */
     struct slot_state slots[NUM_SLOTS];
 };
 
@@ -155,7 +156,7 @@ static void set_iv(struct maker *m, unsigned slot, const struct record *r)
     }
     s->setiv = m->d->num_ops;
     give(emit(m, OP_SETIV, slot, r), take(m, r, len), len);
-    s->open = 1;
+    s->open = m->begun = 1;
     s->last = UINT32_MAX;
     s->aad_len = s->data_len = 0;
 }
@@ -380,6 +381,7 @@ void decode_input(struct decoded *d, const uint8_t *data, size_t len, const stru
     m.end = data + len;
     m.ops = d->batch + OPS_AT;
     m.blob_len = 0;
+    m.begun = 0;
     m.tag_len = tag_len_of(row, header[2]);
     memset(m.slots, 0, sizeof m.slots);
     d->num_ops = 0;
@@ -389,6 +391,10 @@ void decode_input(struct decoded *d, const uint8_t *data, size_t len, const stru
     d->where = header[4];
     while (d->num_ops + ROOM_TO_CLOSE <= MAX_OPS && next_record(&m, &r)) {
         follow(&m, &r);
+    }
+    if (!m.begun) { /* so that there is no input of which nothing runs */
+        r = (struct record){.in = 0x80, .out = 0x80, .len = row->block_len};
+        update(&m, 0, &r);
     }
     for (unsigned slot = 0; slot < NUM_SLOTS; slot++) {
         close_message(&m, slot, 1);

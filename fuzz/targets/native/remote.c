@@ -79,16 +79,14 @@ static int wait_for(uint32_t *word, uint32_t wanted, uint32_t milliseconds)
     }
     uint64_t until = now_ms() + milliseconds;
     struct timespec step = {0, STEP_MS * 1000000L};
-    for (;;) {
-        uint32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-        if (seen == wanted) {
-            return 1;
-        }
-        if (now_ms() > until || guest_ended()) {
-            return __atomic_load_n(word, __ATOMIC_ACQUIRE) == wanted;
-        }
+    __atomic_store_n(&request()->asleep, 1, __ATOMIC_SEQ_CST);
+    uint32_t seen = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+    while (seen != wanted && now_ms() <= until && !guest_ended()) {
         (void)syscall(SYS_futex, word, FUTEX_WAIT, seen, &step, NULL, 0);
+        seen = __atomic_load_n(word, __ATOMIC_SEQ_CST);
     }
+    __atomic_store_n(&request()->asleep, 0, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE) == wanted;
 }
 
 int remote_wait_ready(uint32_t milliseconds)

@@ -17,7 +17,7 @@
 #define MAX_BATCH_LEN (192u + 48u * MAX_OPS + MAX_BLOB_LEN)
 #define MAX_RESULTS_LEN 65536u
 #define MAX_COUNTERS 16384u
-#define MAX_COMPARISONS 256u
+#define MAX_COMPARISONS 64u
 
 enum { FAMILY_ONESHOT, FAMILY_STREAMING, FAMILY_AEAD, FAMILY_KEYSCHEDULE, NUM_FAMILIES };
 enum { SPLIT_BYTE, SPLIT_BLOCK, SPLIT_NONE };
@@ -82,7 +82,7 @@ const char *paths_title(unsigned index);
 /* ---- shared with a program under an emulator ------------------------------------------------------------------ */
 
 struct request { /* written by the host alone */
-    uint32_t turn, row, len, ends;
+    uint32_t turn, row, len, asleep;
 };
 struct comparison {
     uint64_t one, other;

@@ -15,6 +15,7 @@ from crosslane.errors import BadInput
 from crosslane.findings.cli import findings_command, findings_option
 
 if TYPE_CHECKING:
+    from crosslane.findings.case import Case
     from crosslane.model import Registry
 
 __all__ = ["add_corpora_tools"]
@@ -31,9 +32,13 @@ _IMPLS = click.option(
 )
 
 
-def add_corpora_tools(group: click.Group) -> None:
+DecoderOf = Callable[[str, tuple[str, ...], tuple[Path, ...]], "Callable[[bytes, str], Case]"]
+"""How inputs of a family of targets are decoded, those of the cells that patterns mean, with folders of ``--impls``."""
+
+
+def add_corpora_tools(group: click.Group, families: Sequence[str], decoder_of: DecoderOf) -> None:
     """Put the commands into ``crosslane corpora``, and ``regress`` into ``crosslane findings``."""
-    for command in (merge_command, minimise_command, stats_command, verify_command):
+    for command in (_merge_command(families, decoder_of), minimise_command, stats_command, verify_command):
         group.add_command(command)
     findings_command.add_command(regress_command)
 
@@ -67,21 +72,38 @@ def _format_option(function: F) -> F:
     )(function)
 
 
-@click.command("merge")
-@_INTO
-@_SOURCES
-@_format_option
-def merge_command(into: Path, sources: tuple[Path, ...], form: str | None) -> None:
-    """Add the cases of corpora, and the inputs of libFuzzer's and AFL++'s folders, to the corpus INTO.
+def _merge_command(families: Sequence[str], decoder_of: DecoderOf) -> click.Command:
+    @click.command("merge")
+    @_INTO
+    @_SOURCES
+    @_format_option
+    @click.option("--target", type=click.Choice(families), help="Fuzz target whose inputs an engine's folders hold.")
+    @click.option("--cell", "patterns", multiple=True, help="With --target: the pattern of cells that it was run with.")
+    @_IMPLS
+    def merge_command(
+        into: Path,
+        sources: tuple[Path, ...],
+        form: str | None,
+        target: str | None,
+        patterns: tuple[str, ...],
+        impls: tuple[Path, ...],
+    ) -> None:
+        """Add the cases of corpora, and the inputs of libFuzzer's and AFL++'s folders, to the corpus INTO.
 
-    INTO is a folder, or a file NAME.jsonl. Cases that are there already are not added again; nothing is removed.
-    """
-    from crosslane.corpora_tools.merging import merge  # noqa: PLC0415
-    from crosslane.corpora_tools.sound import manifests  # noqa: PLC0415
+        INTO is a folder, or a file NAME.jsonl. Cases that are there already are not added again; nothing is removed.
+        """
+        from crosslane.corpora_tools.foreign import decode  # noqa: PLC0415
+        from crosslane.corpora_tools.merging import merge  # noqa: PLC0415
+        from crosslane.corpora_tools.sound import manifests  # noqa: PLC0415
 
-    found = merge(into, sources, form, manifests(_registry()))
-    click.echo(f"{shown(into)}: {found.num_added} cases added, {found.num_cases} in all")
-    _tell(found.problems, "they were left out, all else was merged")
+        if patterns and target is None:
+            raise BadInput("--cell says what a target was run with: name the target with --target, or leave it out")
+        decoder = decode if target is None else decoder_of(target, patterns, impls)
+        found = merge(into, sources, form, manifests(_registry(impls)), decoder)
+        click.echo(f"{shown(into)}: {found.num_added} cases added, {found.num_cases} in all")
+        _tell(found.problems, "they were left out, all else was merged")
+
+    return merge_command
 
 
 @click.command("minimise")

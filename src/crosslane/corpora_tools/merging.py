@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosslane.corpora_tools.foreign import format_of, read_foreign
+from crosslane.corpora_tools.foreign import Decoder, decode, format_of, read_foreign
 from crosslane.corpora_tools.sound import check_sound
 from crosslane.corpora_tools.stored import Corpus, read_corpus
 from crosslane.corpora_tools.writing import existing, write_cases
@@ -40,14 +40,16 @@ def without_unsound(corpus: Corpus, known: dict[str, Manifest]) -> Corpus:
     return sound
 
 
-def gathered(sources: Sequence[Path], form: str | None, known: dict[str, Manifest]) -> Corpus:
+def gathered(
+    sources: Sequence[Path], form: str | None, known: dict[str, Manifest], decoder: Decoder = decode
+) -> Corpus:
     """The cases of all sources, each once; ``form`` is that of all of them, told by their names where it is None."""
     every = Corpus()
     for source in sources:
         if not source.exists():
             raise BadInput(f"{shown(source)}: there is no such corpus; correct the name")
         chosen = form or format_of(source)
-        found = read_corpus(source) if chosen == "cases" else read_foreign(source, chosen, known)
+        found = read_corpus(source) if chosen == "cases" else read_foreign(source, chosen, known, decoder)
         if chosen == "cases":
             found = without_unsound(found, known)
         every.problems += found.problems
@@ -56,9 +58,11 @@ def gathered(sources: Sequence[Path], form: str | None, known: dict[str, Manifes
     return every
 
 
-def merge(into: Path, sources: Sequence[Path], form: str | None, known: dict[str, Manifest]) -> Merged:
+def merge(
+    into: Path, sources: Sequence[Path], form: str | None, known: dict[str, Manifest], decoder: Decoder = decode
+) -> Merged:
     """Add the cases of the sources to a corpus. Nothing that is in it is changed, and no source is."""
     before = existing(into)
-    every = gathered(sources, form, known)
+    every = gathered(sources, form, known, decoder)
     added = write_cases(into, every.entries.values(), before=before)
     return Merged(len(added), len(before.entries) + len(added), tuple(every.problems))

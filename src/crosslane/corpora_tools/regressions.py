@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regressions: stored cases that every run replays first, in each cell of their algorithm.
 
-They lie in ``corpora/regressions``, and in ``regressions`` of a folder that is given with ``--impls``.
+They lie in ``corpora/regressions``, and in ``regressions`` of a folder that is given with ``--impls``. An installed
+copy is never written to: those of its user that belong to no such folder lie in ``regressions`` of the working folder.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from crosslane.corpora_tools.sound import check_sound, manifests
 from crosslane.corpora_tools.stored import Entry, read_corpora
+from crosslane.data import is_checkout
 from crosslane.directed import NamedBatch
 from crosslane.errors import BadInput
 from crosslane.findings.case import Case, batch_of, in_turn
@@ -32,6 +34,8 @@ def regression_folders(registry: Registry) -> list[Path]:
     """The folders of regressions that there are: the suite's own, and those of the folders of third parties."""
     parties = sorted({item.origin for item in registry.implementations if item.origin != "own"})
     folders = [registry.root / "corpora" / FOLDER, *(Path(party) / FOLDER for party in parties)]
+    if not is_checkout(registry.root):
+        folders.append(Path(FOLDER))
     return [folder for folder in folders if folder.is_dir()]
 
 
@@ -84,4 +88,5 @@ def place_for(kept: Kept, root: Path) -> Path:
             "implementation, which departs itself: every check runs vectors and references anyway; name another finding"
         )
     parties = [Path(folder) for folder in record.impls if Path(folder).is_dir()]
-    return (parties[0] if parties else root / "corpora") / FOLDER
+    own = root / "corpora" if is_checkout(root) else Path()
+    return (parties[0] if parties else own) / FOLDER

@@ -18,12 +18,13 @@ from crosslane.findings.judge import Judge
 from crosslane.manifest import Manifest
 from crosslane.model import Registry
 from crosslane.plan import AlgorithmPlan, Counts, Selection, make_plans, native_lane
+from crosslane.registry import cells
 from crosslane.wire import OpKind
 
 __all__ = ["FAMILIES", "Family", "seed_plans", "seeds_of"]
 
 SEED = "cases from which fuzzing begins"
-_SESSIONS = 384
+_SESSIONS = 128
 _WHOLE_RUNS = 2
 
 
@@ -32,7 +33,7 @@ class Family:
     """What the candidates of a family are.
 
     ``messages`` in each session, steered for ``steering``; of the algorithms for which ``takes`` and of the cases for
-    which ``holds``. ``words`` says which of the features count; ``paths``: code paths by length class count too.
+    which ``holds``. ``words`` says which of the features count; ``paths``: code paths count too.
     """
 
     name: str
@@ -63,19 +64,19 @@ def _any(_: Case) -> bool:
 _WAYS = ("encrypt", "decrypt")
 FAMILIES = (
     Family(
-        "one_shot", 1, ("lengths", "counters"), lambda manifest: not manifest.is_aead, _in_one_call,
-        (*_WAYS, "in_place", "carry"),
+        "oneshot", 1, ("lengths", "counters"), lambda manifest: not manifest.is_aead, _in_one_call,
+        (*_WAYS, "carry"),
     ),
     Family(
         "streaming", 2, ("splits", "counters"), lambda manifest: not manifest.is_aead and manifest.split != "none",
-        _in_pieces, ("pieces", "reinit", "clone", "contexts", "rekeyed", "overlap"), paths=False,
+        _in_pieces, ("reinit", "clone", "contexts"), paths=False,
     ),
     Family(
         "aead", 1, ("lengths", "splits"), lambda manifest: manifest.is_aead, _any,
-        (*_WAYS, "in_place", "pieces", "clone", "aad", "iv", "tag"),
+        (*_WAYS, "in_place", "clone", "tag"),
     ),
     Family(
-        "key_schedule", 1, ("lengths", "refusals"), lambda manifest: manifest.iv in ("none", "tweak", "index"),
+        "keyschedule", 1, ("lengths", "refusals"), lambda manifest: manifest.iv == "none" and not manifest.is_mac,
         _in_one_call, ("key", "policy"), paths=False,
     ),
 )  # fmt: skip
@@ -83,8 +84,9 @@ FAMILIES = (
 
 def seed_plans(registry: Registry) -> list[AlgorithmPlan]:
     """The native cells of all algorithms, by whose code paths seeds are chosen."""
-    drivers = tuple(item.driver for item in registry.implementations if item.origin == "own")
-    run = make_plans(registry, Selection(drivers, (native_lane(registry).name,)), counts=Counts.each(0))
+    own, lane = {item.driver for item in registry.implementations if item.origin == "own"}, native_lane(registry).name
+    drivers = sorted({cell.driver for cell in cells(registry) if cell.lane == lane and cell.driver in own})
+    run = make_plans(registry, Selection(tuple(drivers), (lane,)), counts=Counts.each(0))
     return list(run.algorithms)
 
 
@@ -118,7 +120,8 @@ def seeds_of(plan: AlgorithmPlan, family: Family) -> list[Entry]:
         found = []
         for case in _candidates(plan, family):
             features = {word for word in features_of(case, plan.manifest) if word.partition(":")[0] in family.words}
-            found.append((entry_of(case), features | observed(case, observers)))
+            paths = {word.rpartition(":")[0] for word in observed(case, observers)}
+            found.append((entry_of(case), features | paths))
     finally:
         for observer in observers:
             observer.release()

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from crosslane.data import shown
+from crosslane.data import is_checkout, shown
 from crosslane.errors import BadInput, HarnessFault
 from crosslane.findings.record import Key
 from crosslane.tomlread import Field, read_fields, read_toml
@@ -123,7 +123,7 @@ class Deviation:
 def default_file(root: Path) -> Path:
     """Where deviations are kept: in a checkout beside the checks, else in the working folder."""
     inside = root / "conformance" / "deviations.toml"
-    return inside if (root / "pyproject.toml").is_file() else Path("deviations.toml")
+    return inside if is_checkout(root) else Path("deviations.toml")
 
 
 def load_deviations(path: Path) -> tuple[Deviation, ...]:

@@ -19,6 +19,7 @@ from crosslane.fetched import held_sysroots
 from crosslane.findings.cli import findings_option
 from crosslane.findings.deviations import default_file, load_deviations
 from crosslane.formats import Gated, Red, matrix_lines, places_of
+from crosslane.formats.outcomes import one_line
 from crosslane.gate.asked import asked_of, selection_of
 from crosslane.gate.coverage import check_baseline
 from crosslane.gate.judge import Judging, gate_status, judge, with_deviations
@@ -32,6 +33,7 @@ from crosslane.plan import Selection
 from crosslane.registry import load_registry
 from crosslane.resultfile import read_json
 from crosslane.results import RunResult
+from crosslane.toolchain import revision_of
 
 __all__ = ["gate_command", "gate_lines"]
 
@@ -127,6 +129,10 @@ def gate_command(  # noqa: PLR0913 - one parameter an option; click passes them 
     result = with_deviations(result, judging)
     before = with_deviations(baseline, judging) if baseline is not None else None
     gated = judge(result, judging, before, only_new=only_new or policy.only_new)
+    here = revision_of(registry.root)
+    if result.revision != here:
+        note = f"the results are of revision {result.revision[:12] or 'unknown'}, this tree is {here[:12] or 'unknown'}"
+        gated = replace(gated, notes=(note, *gated.notes))
     for line in (*matrix_lines(result), "", *gate_lines(result, gated)):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     replace(outputs, matrix=False).write(result, gated)
@@ -185,7 +191,7 @@ def _compared(run: _Run, judging: Judging, console: Console) -> tuple[RunResult,
 def gate_lines(result: RunResult, gated: Gated) -> Iterator[str]:
     """What is red by rule, each with what to do, and the verdict."""
     for note in gated.notes:
-        yield f"note: {note}"
+        yield one_line(f"note: {note}")
     for rule in gated.rules:
         mine = [red for red in gated.reds if red.rule == rule]
         yield from map(_red_line, mine[:_MOST_SHOWN])
@@ -205,4 +211,4 @@ def gate_lines(result: RunResult, gated: Gated) -> Iterator[str]:
 
 
 def _red_line(red: Red) -> str:
-    return f"{red.rule}: {red.about}: {red.text}: {red.cure}"
+    return one_line(f"{red.rule}: {red.about}: {red.text}: {red.cure}")

@@ -53,8 +53,9 @@ def judge(result: RunResult, judging: Judging, baseline: RunResult | None = None
         reds += lost(result, baseline)
         if only_new:
             before = {red.key for red in _reds(baseline, judging)}
-            known = [red for red in reds if red.key in before and red.rule not in VOID_RULES]
-            reds = [red for red in reds if red not in known]
+            before = {key for key in before if key[0] not in VOID_RULES}
+            known = [red for red in reds if red.key in before]
+            reds = [red for red in reds if red.key not in before]
     return Gated(judging.asked.policy.file, rules, tuple(reds), tuple(known), notes)
 
 

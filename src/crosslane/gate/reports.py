@@ -69,8 +69,10 @@ def show(*, file: Path, impls: tuple[Path, ...], outputs: Outputs, **_: Path) ->
 @report_command.command("merge")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("-o", "output", type=click.Path(path_type=Path), help="The same as --json.")
+@findings_option
 @output_options
-def merge(*, files: tuple[Path, ...], output: Path | None, outputs: Outputs) -> None:
+@page_options
+def merge(*, files: tuple[Path, ...], output: Path | None, outputs: Outputs, **_: Path) -> None:
     """Join the results of shards, or of disjoint selections, of one revision and seed."""
     if output is not None and "json" in outputs.files:
         raise BadInput("-o and --json both name the file of the whole: give one of them")

@@ -98,7 +98,7 @@ class PathTable:
 
 @dataclass(frozen=True)
 class AlgorithmPart:
-    """All that is said of an algorithm."""
+    """All that is said of an algorithm. ``covered``: what messages exercise, with the least and the most of a cell."""
 
     name: str
     anchor: str
@@ -106,6 +106,7 @@ class AlgorithmPart:
     verdicts: tuple[tuple[Look, int], ...]
     lanes: tuple[LanePart, ...]
     paths: tuple[PathTable, ...]
+    covered: tuple[tuple[str, int, int], ...]
     notes: tuple[str, ...]
     plans: tuple[tuple[str, str], ...]
     comparisons: int
@@ -204,6 +205,7 @@ def _algorithm(
             for number, lane in enumerate(sorted(by_lane))
         ),
         paths=paths,
+        covered=tuple(_covered(cells)),
         notes=tuple(dict.fromkeys(note for plan in plans for note in plan.notes)),
         plans=tuple((plan.name, plan.digest) for plan in plans),
         comparisons=sum(cell.comparisons for cell in cells),
@@ -267,6 +269,15 @@ def _notes(cell: CellResult) -> Iterable[str]:
         yield "also judged by " + ", ".join(f"{name} on {count:,}" for name, count in cell.judged_by.items())
     if cell.unwatched:
         yield "not observed: " + ", ".join(cell.unwatched)
+
+
+def _covered(cells: Sequence[CellResult]) -> Iterable[tuple[str, int, int]]:
+    """Of each thing that messages exercise, how many of a first batch do: the least and the most of the cells."""
+    found: dict[str, list[int]] = {}
+    for cell in cells:
+        for name, count in cell.covered.items():
+            found.setdefault(name, []).append(count)
+    return ((name, min(counts), max(counts)) for name, counts in sorted(found.items()))
 
 
 def _paths(anchor: str, cells: Sequence[CellResult]) -> tuple[tuple[PathTable, ...], dict[str, str]]:

@@ -37,6 +37,11 @@ class Seen:
     key: tuple[object, ...]
 
     @property
+    def face(self) -> tuple[object, ...]:
+        """The key without lengths and layout."""
+        return self.key[:5]
+
+    @property
     def text(self) -> str:
         """For people."""
         return f"{self.cell}: {_WORDS[self.what]}" + (f", in {self.op}" if self.op else "")

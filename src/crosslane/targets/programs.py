@@ -29,6 +29,8 @@ __all__ = [
 
 COVERAGE = ("-fsanitize-coverage=inline-8bit-counters,pc-table,trace-cmp",)
 """What every engine that reads clang's coverage understands; -fsanitize=fuzzer-no-link asks for more."""
+_UNTRACED = ("-fno-sanitize-coverage=trace-cmp",)
+"""Of modes: what their loops compare would crowd out what an implementation does."""
 _SIDE = frozenset(
     {
         "arena", "batch", "driver", "features", "frames", "no_heap", "session", "tables", "thunks", "wipe",
@@ -86,17 +88,22 @@ def side_units(
     name: str,
     flags: Sequence[str],
     coverage: Sequence[str],
+    watchdog: bool = False,
 ) -> list[Unit]:
-    """One side: the shim without its protocol, all modes, and some implementations; ``name`` is its symbol's."""
+    """One side: the shim without its protocol, all modes, and some implementations; ``name`` is its symbol's.
+
+    With ``watchdog`` the shim's own handlers of signals are in it, in a process where no engine has others.
+    """
     planned = plan_shim(registry, lane, implementations, toolchain).units
     tested = {item.symbol for item in implementations}
     made = []
     for unit in planned:
-        if unit.name in _SIDE:
+        if unit.name in _SIDE or (watchdog and unit.name == "signals"):
             made.append(changed(unit, (*flags, "-fvisibility=hidden")))
         elif unit.name in tested or unit.name.startswith("mode_"):
-            made.append(changed(unit, (*flags, "-fvisibility=hidden", *coverage)))
-    sources = ("side.c", "path_counters.c")
+            untraced = _UNTRACED if coverage and unit.name not in tested else ()
+            made.append(changed(unit, (*flags, "-fvisibility=hidden", *coverage, *untraced)))
+    sources = ("side.c", "path_counters.c", *(() if watchdog else ("no_watchdog.c",)))
     made.append(own_unit(registry.root, "side", sources, toolchain, (*flags, f"-DSIDE_NAME={name}_side")))
     return made
 
@@ -180,11 +187,9 @@ def build_emulated(registry: Registry, choice: Choice, native: Lane, *, blind: b
         raise BadInput(f"{choice.lane.name} is no lane of an emulator")
     lane, toolchain = _with_clang(choice.lane)
     units = side_units(
-        registry, lane, choice.implementations, toolchain, name="subject", flags=(), coverage=() if blind else COVERAGE
-    )
-    units += [
-        unit for unit in plan_shim(registry, lane, choice.implementations, toolchain).units if unit.name == "signals"
-    ]
+        registry, lane, choice.implementations, toolchain, name="subject", flags=(),
+        coverage=() if blind else COVERAGE, watchdog=True,
+    )  # fmt: skip
     units.append(own_unit(registry.root, "guest", ["guest.c"], toolchain, ["-DSIDE_NAME=subject_side"]))
     units.append(rows_unit(registry.root, choice.rows, toolchain, ()))
     subject = program("guest", units, toolchain, _STATIC, _what(choice))

@@ -26,8 +26,8 @@ from crosslane.targets.rows import Choice, choose
 
 __all__ = ["main", "open_pair", "run_target"]
 
-_MOST_A_KIND = 2
-_MOST_KEPT = 32
+_MOST_A_FACE = 3
+_MOST_KEPT = 16
 _KEEP_TIMEOUT_S = 900.0
 _HELP = """\
 usage: {name} [--cell PATTERN]... [--impls FOLDER]... [--findings FOLDER] [--blind] [ENGINE FLAG]... [CORPUS]...
@@ -55,21 +55,23 @@ def open_pair(registry: Registry, choice: Choice, *, only_decodes: bool = False,
 
 
 class _Recorder:
-    """Puts departures into the store, each kind a few times: a process of its own runs the case as `check` does."""
+    """Puts departures into the store, each kind once: a process of its own runs the case as `check` does."""
 
     def __init__(self, pair: Pair, options: Options, prefix: str) -> None:
         self._pair = pair
         self._options = options
         self._prefix = prefix
         self._sightings: Counter[tuple[object, ...]] = Counter()
+        self._faces: Counter[tuple[object, ...]] = Counter()
         self._num_kept = 0
 
     def departed(self, data: bytes) -> None:
         seen = self._pair.seen()
         self._sightings[seen.key] += 1
+        self._faces[seen.face] += self._sightings[seen.key] == 1
         if seen.what == GONE:
             self._pair.again()
-        if self._sightings[seen.key] > _MOST_A_KIND or self._num_kept == _MOST_KEPT:
+        if self._sightings[seen.key] > 1 or self._faces[seen.face] > _MOST_A_FACE or self._num_kept == _MOST_KEPT:
             return
         self._num_kept += 1
         self._keep(data, seen)
