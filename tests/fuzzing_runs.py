@@ -86,7 +86,7 @@ class Campaign:
         return {str(file.relative_to(root)): file.read_text() for file in sorted(root.glob("*/**/*")) if file.is_file()}
 
 
-def planted_campaign(folder: Path, impls: Path | None = None, count: int = 16_384) -> Campaign:
+def planted_campaign(folder: Path, impls: Path | None = None, count: int = 8_192) -> Campaign:
     """A campaign over a subject that is wrong in few cases, and one that is not; rounds have ``count`` comparisons a
     cell.
     """
