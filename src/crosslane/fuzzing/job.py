@@ -60,9 +60,10 @@ def run_campaign(job: FuzzJob) -> int:
     console = Console(soft_wrap=True)
     default_seed = f"campaign {job.campaign.name}, begun on {datetime.now(tz=UTC).date().isoformat()}"
     with held_sysroots() as held, State(job.state, job.campaign.name, job.seed, default_seed) as state:
-        registry = load_registry(data_root(), job.impls, sysroots=held)
-        findings = Findings.at(job.findings, registry.root, tuple(str(folder) for folder in job.impls))
-        work = work_of(job, registry, state.snapshot.seed, console)
+        with state.tentative():
+            registry = load_registry(data_root(), job.impls, sysroots=held)
+            findings = Findings.at(job.findings, registry.root, tuple(str(folder) for folder in job.impls))
+            work = work_of(job, registry, state.snapshot.seed, console)
         keep_manifests(work.plans)
         keeper = findings.keeper(registry, revision=revision_of(registry.root))
         board = Board(
