@@ -222,7 +222,7 @@ def test_an_interrupt_keeps_what_was_done_and_leaves_no_process(whole: Campaign,
     out, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (130, "")
     rounds = read_state(campaign.state)[0].totals.rounds
-    assert out.splitlines()[-1] == f"interrupted: {rounds} rounds are kept; the same command goes on"
+    assert out.splitlines()[-1] == f"interrupted, with {rounds} rounds kept; the same command goes on"
     assert until_gone(process.pid)
 
 

@@ -23,6 +23,7 @@ from crosslane.findings.record import State as Kept
 from crosslane.fuzzing import state as module
 from crosslane.fuzzing.facts import CellOutcome, Outcome
 from crosslane.fuzzing.state import State, read_state
+from crosslane.fuzzing.status import status_lines
 
 CELL = "ctr(sm4)/sm4-generic@x86_64_native"
 
@@ -243,6 +244,16 @@ def test_a_state_that_was_begun_for_nothing_is_taken_away_and_an_older_one_is_no
     assert list(tmp_path.iterdir()) == [older.parent]
     assert sorted(older.parent.iterdir()) == before
     assert read_state(older)[0].totals.rounds == 3
+
+
+def test_the_status_of_a_campaign_without_a_round_has_no_time(tmp_path: Path) -> None:
+    path = tmp_path / "x.sqlite"
+    with opened(path):
+        lines = list(status_lines(*read_state(path)))
+    at_work = f"campaign native, seed 'a default': at work (process {os.getpid()})"
+    assert lines == [at_work, "no round has come to its end yet"]
+    filled(path, 1)
+    assert list(status_lines(*read_state(path)))[1].startswith("1 round, 64 comparisons, 0 cases departed, 0 cells ")
 
 
 def test_a_lock_that_its_holder_takes_away_holds_nobody_else(tmp_path: Path) -> None:
