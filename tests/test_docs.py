@@ -23,6 +23,8 @@ import pytest
 from docs_commands import Row, Said, commands_of, read_table
 
 from crosslane.cli import cli
+from crosslane.plants import load_plants
+from crosslane.registry import load_registry
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "docs" / "commands.toml"
@@ -95,6 +97,19 @@ def test_every_page_is_reached_from_the_first_one() -> None:
 def test_pictures_are_small() -> None:
     for path in (ROOT / "docs").rglob("*.svg"):
         assert path.stat().st_size < 50_000, path
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/explanation/detection-power.md"])
+def test_faults_that_stand_for_bugs_are_planted(name: str) -> None:
+    """The last column of the tables of bugs: each name is that of a planted fault or control."""
+    planted = {plant.name for plant in load_plants(load_registry(ROOT))}
+    text = (ROOT / name).read_text(encoding="utf-8").partition("| planted as |")[2].partition("\n\n")[0]
+    rows = [line.rstrip("| ").rpartition("|")[2] for line in text.splitlines()[2:]]
+    assert len(rows) >= 8
+    for row in rows:
+        names = re.findall(r"`(\w+)`", row)
+        assert names, row
+        assert set(names) <= planted, row
 
 
 # ---- commands ----

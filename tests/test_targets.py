@@ -156,6 +156,45 @@ def test_patterns_mean_cells_of_one_lane(family: str, pattern: str) -> None:
     assert len(choice.cells) == 1 or family == "streaming"
 
 
+COUNTING = """
+import ctypes, sys
+from crosslane.data import data_root
+from crosslane.plan import native_lane
+from crosslane.registry import load_registry
+from crosslane.targets.engine import load_engine
+from crosslane.targets.rows import choose
+from crosslane.targets.run import open_pair
+from crosslane.targets.seeds import seeds_of
+
+load_engine()
+registry = load_registry(data_root())
+pair = open_pair(registry, choose(registry, "oneshot", (sys.argv[1],), native_lane(registry)))
+address, number = pair.counters()
+seen = bytearray(number)
+for seed in seeds_of("oneshot", [pair.choice.rows[i] for i in pair.choice.chosen]):
+    assert pair.one(seed, len(seed)) == 0
+    counters = ctypes.string_at(address, number)
+    seen = bytearray(map(max, seen, counters))
+for index, path in enumerate(pair.paths):
+    print(path, *(i for i, hit in enumerate(seen[16 * index : 16 * index + 16]) if hit))
+"""
+
+
+@pytest.mark.parametrize(
+    ("cell", "path"),
+    [
+        (f"ctr(cast5)/cast5-avx-x86_64@{NATIVE}", "cast5_x86_64_avx_16way:16way"),  # in assembly
+        (f"ctr(sm4)/sm4-ce@{EMULATED}", "sm4_aarch64_ce:8way"),
+    ],
+)
+def test_code_paths_are_counted_by_length(cell: str, path: str, tmp_path: Path) -> None:
+    done = run([sys.executable, "-c", COUNTING, cell], tmp_path)
+    assert done.returncode == 0, done.stderr
+    hits = {words[0]: set(map(int, words[1:])) for words in map(str.split, done.stdout.splitlines())}
+    assert hits[path], hits  # the length classes in which the widest path was taken
+    assert min(hits[path]) >= 6  # and never in fewer than 4 blocks
+
+
 def test_a_guest_guides_and_ends_with_its_target(tmp_path: Path) -> None:
     cell = f"ctr(sm4)/sm4-ce@{EMULATED}"
     done = target("oneshot", "--cell", cell, "-runs=1500", "-seed=1", "-print_final_stats=1", cwd=tmp_path)

@@ -118,7 +118,7 @@ def test_both_services_run_one_script_on_one_image() -> None:
 @pytest.mark.parametrize("mode", ["pr", "batch", "prune", "coverage"])
 def test_workflows_build_and_run_with_one_sanitizer(mode: str) -> None:
     text = (data_root() / "ci" / "templates" / f"clusterfuzzlite-{mode}.yml").read_text()
-    build, fuzz = re.findall(r"uses: google/clusterfuzzlite/actions/(\w+)@v1\n((?: {8}.*\n)*)", text)
+    build, fuzz = re.findall(r"uses: google/clusterfuzzlite/actions/(\w+)@[0-9a-f]{40} # v1\n((?: {8}.*\n)*)", text)
     assert (build[0], fuzz[0]) == ("build_fuzzers", "run_fuzzers")
     sanitizers = [re.findall(r"sanitizer: (.+)", part[1]) for part in (build, fuzz)]
     assert sanitizers[0] == sanitizers[1] != []

@@ -14,13 +14,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOKS 4000u
+#define MOST_LOOKS 4000u
+#define LEAST_LOOKS 50u
 #define STEP_MS 200u
 #define PATIENCE_MS 20000u
 
 static uint8_t *requests, *answers;
 static uint32_t turn;
 static pid_t guest;
+static unsigned looks = MOST_LOOKS; /* fewer where looking came to nothing: the machine is busy */
 
 /* The engine's, where it is loaded: what a program compares is worth trying as input. */
 void __sanitizer_cov_trace_cmp1(uint8_t one, uint8_t other) __attribute__((weak));
@@ -71,12 +73,14 @@ static int guest_ended(void)
 /* Whether the guest's word became what is waited for. */
 static int wait_for(uint32_t *word, uint32_t wanted, uint32_t milliseconds)
 {
-    for (unsigned i = 0; i < LOOKS; i++) {
+    for (unsigned i = 0; i < looks; i++) {
         if (__atomic_load_n(word, __ATOMIC_ACQUIRE) == wanted) {
+            looks = looks < MOST_LOOKS / 2 ? looks * 2 : MOST_LOOKS;
             return 1;
         }
         pause_briefly();
     }
+    looks = looks / 2 > LEAST_LOOKS ? looks / 2 : LEAST_LOOKS;
     uint64_t until = now_ms() + milliseconds;
     struct timespec step = {0, STEP_MS * 1000000L};
     __atomic_store_n(&request()->asleep, 1, __ATOMIC_SEQ_CST);
