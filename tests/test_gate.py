@@ -78,11 +78,15 @@ def policy(**changes: Any) -> Policy:
 
 
 def judging(
-    *names: str, deviations: tuple[Deviation, ...] = (), lanes: tuple[RequiredLane, ...] = (), **asks: Any
+    *names: str,
+    deviations: tuple[Deviation, ...] = (),
+    lanes: tuple[RequiredLane, ...] = (),
+    prove: bool = False,
+    **asks: Any,
 ) -> Judging:
     facts: dict[str, Any] = {"pattern": "*", "may_decline": False, "min_comparisons": 1, "min_vectors": 0, "checks": ()}
     required = RequiredCells(**{**facts, **asks})
-    asked = Asked(policy(required=(required,), required_lanes=lanes), ((required, names),))
+    asked = Asked(policy(required=(required,), required_lanes=lanes, prove=prove), ((required, names),))
     return Judging(asked, CHECKS, deviations, "conformance/deviations.toml", TODAY)
 
 
@@ -103,6 +107,7 @@ PLANTED: list[tuple[str, RunResult, Judging, tuple[str, str, str], int]] = [
     ("nothing ran", run(algorithm()), judging(), ("complete", "run", ""), 3),
     ("interrupted", replace(GREEN, unfinished=("cbc(toy)",)), judging(), ("complete", "cbc(toy)", ""), 3),
     ("a shard", replace(GREEN, shard="1/2"), judging(), ("complete", "run", "1/2"), 3),
+    ("planted faults that were not run", GREEN, judging(prove=True), ("complete", "run", "proofs"), 3),
     ("void", run(cell(GENERIC), void()), judging(), ("void", f"ctr(toy)/toy-generic@{ASAN}", ""), 3),
     ("never began", run(cell(GENERIC, state="not_run")), judging(), ("void", GENERIC, ""), 3),
     (
@@ -243,6 +248,15 @@ def test_coverage_that_is_lost_is_red(now: CellResult | None, key: tuple[str, st
     assert rules(gated) == [key]
     assert gate_status(gated) == 1
     assert "bring it back" in gated.reds[0].cure
+
+
+def test_planted_faults_that_are_not_run_any_more_are_red() -> None:
+    proofs = tuple(Proof(name, GENERIC, control=False, whole=False, holds=True) for name in ("toy-carry", "toy-tail"))
+    gated = judged(replace(GREEN, proofs=proofs[1:]), judging(), replace(GREEN, proofs=proofs))
+    assert rules(gated) == [("lost-proofs", "toy-carry", "")]
+    assert gate_status(gated) == 1
+    assert re_verb(gated.reds[0])
+    assert rules(judged(replace(GREEN, proofs=proofs), judging(prove=True), replace(GREEN, proofs=proofs))) == []
 
 
 def test_coverage_that_is_won_is_green() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage that may not be lost: what ran in a baseline and does not run now, by cell, check, and path by length."""
+"""Coverage that may not be lost: cells, checks, paths by length and proofs that a baseline has and a run has not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crosslane.results import RunResult
 
 __all__ = ["LOST_RULES", "check_baseline", "lost", "unlike"]
 
-LOST_RULES = ("lost-cells", "lost-checks", "lost-paths")
+LOST_RULES = ("lost-cells", "lost-checks", "lost-paths", "lost-proofs")
 _CURE = "bring it back, or, where that is meant, write a new baseline with `crosslane gate --json`"
 
 
@@ -39,7 +39,7 @@ def unlike(result: RunResult, baseline: RunResult) -> tuple[str, ...]:
 
 
 def lost(result: RunResult, baseline: RunResult) -> Iterator[Red]:
-    """A red for each cell, check and path of the baseline that the result has not."""
+    """A red for each cell, check, path and planted fault of the baseline that the result has not."""
     now = {cell.cell: (cell, part.digest) for part in result.algorithms for cell in part.cells}
     alike = not unlike(result, baseline)
     for part in baseline.algorithms:
@@ -53,6 +53,19 @@ def lost(result: RunResult, baseline: RunResult) -> Iterator[Red]:
             elif cell.state == "ran":
                 yield from _checks(before, cell)
                 yield from _paths(before, cell, by_length=alike and digest == part.digest)
+    proven = {proof.name for proof in result.proofs}
+    for name, cells in _proofs(baseline).items():
+        if name not in proven:
+            text = f"the planted fault {name} was run in the baseline, in {cells[0]}, and now not"
+            yield Red("lost-proofs", name, "", text, f"run with --prove, or prove = true in [run]; {_CURE}")
+
+
+def _proofs(baseline: RunResult) -> dict[str, list[str]]:
+    """The cells of each planted fault of the baseline, by its name."""
+    cells: dict[str, list[str]] = {}
+    for proof in baseline.proofs:
+        cells.setdefault(proof.name, []).append(proof.cell)
+    return cells
 
 
 def _checks(before: CellResult, cell: CellResult) -> Iterator[Red]:
