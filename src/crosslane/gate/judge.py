@@ -13,7 +13,7 @@ from crosslane.findings.keep import ran_of
 from crosslane.findings.record import Key
 from crosslane.formats import Gated, Red
 from crosslane.gate.asked import Asked
-from crosslane.gate.coverage import LOST_RULES, lost, unlike
+from crosslane.gate.coverage import LOST_RULES, is_left_out, lost, unlike
 from crosslane.gate.policy import RequiredCells
 from crosslane.names import parse_cell
 from crosslane.plan import Counts
@@ -108,8 +108,10 @@ def _reds(result: RunResult, judging: Judging) -> Iterator[Red]:
     cells = {cell.cell: cell for cell in result.cells()}
     for required, names in judging.asked.required:
         for name in names:
-            yield from _required(required, name, cells.get(name))
-    yield from _lanes(result, judging)
+            if name in cells or not is_left_out(result, name):
+                yield from _required(required, name, cells.get(name))
+    if not (result.unfinished or result.shard):  # what a part has of a lane says nothing
+        yield from _lanes(result, judging)
 
 
 def _complete(result: RunResult, *, prove: bool) -> Iterator[Red]:
