@@ -111,7 +111,7 @@ class Reporter:
         """The line a minute."""
         return (
             f"round {view.rounds:,}: {view.comparisons:,} comparisons, {self.rate():,.0f}/s, {view.num_run:,} of "
-            f"{view.num_cells:,} cells, oldest {view.oldest:,} rounds, {len(view.findings)} findings, {view.void} void"
+            f"{view.num_cells:,} cells, oldest {view.oldest:,} rounds, {view.num_findings} findings, {view.void} void"
         )
 
     def _picture(self, view: View) -> RenderableType:
@@ -124,13 +124,17 @@ class Reporter:
             ("comparisons", f"{view.comparisons:,}, {self.rate():,.0f} a second"),
             ("cells", f"{view.num_run:,} of {view.num_cells:,}, the oldest ran {view.oldest:,} rounds ago"),
             ("void", f"{view.void:,}"),
-            ("findings", f"{len(view.findings):,}"),
+            ("findings", f"{view.num_findings:,}"),
         ):
             table.add_row(Text(name, style="dim"), Text(value))
-        lines = [
-            Text(f"  {record.id}  {record.key.implementation}, {record.key.algorithm}: {record.text}", no_wrap=True)
-            for record in list(view.findings.values())[-_MOST_SHOWN:]
-        ]
+        texts = {
+            **view.earlier,
+            **{
+                record.id: f"{record.key.implementation}, {record.key.algorithm}: {record.text}"
+                for record in view.findings.values()
+            },
+        }
+        lines = [Text(f"  {name}  {text}", no_wrap=True) for name, text in list(texts.items())[-_MOST_SHOWN:]]
         return Group(table, *lines)
 
 
