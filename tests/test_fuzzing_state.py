@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -209,6 +209,37 @@ def test_a_newer_schema_and_somebody_elses_database_are_refused(tmp_path: Path) 
     assert "is a database of something else, not the state of a campaign: name another with --state" in refused(other)
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("DELETE FROM campaign", "the row of the campaign is missing"),
+        ("DROP TABLE hours", "its tables are not those of a campaign"),
+        ("ALTER TABLE cells ADD COLUMN more INTEGER", "its tables are not those of a campaign"),
+        ("ALTER TABLE left_over ADD COLUMN more INTEGER", "its tables are not those of a campaign"),
+        ("UPDATE campaign SET clock_s = 1e15", "it holds a time behind the year 9998"),
+        ("UPDATE campaign SET clock_s = 1e20", "campaign holds a number that no campaign comes to"),
+        ("UPDATE campaign SET clock_s = -1e20", "campaign holds a number that no campaign comes to"),
+        ("UPDATE campaign SET rounds = -1", "campaign holds a number that no campaign comes to"),
+        ("UPDATE campaign SET cpu_s = 9e999", "campaign holds a number that no campaign comes to"),
+        ("UPDATE cells SET last_s = 1e15", "it holds a time behind the year 9998"),
+        ("UPDATE cells SET last_round = 9223372036854775807", "cells holds a number that no campaign comes to"),
+        ("INSERT INTO hours VALUES (9223372036854775807, 1, 1, 1)", "hours holds a number that no campaign comes to"),
+        ("INSERT INTO hours VALUES (1000000000000000, 1, 1, 1)", "it holds a time behind the year 9998"),
+    ],
+)
+def test_a_database_that_somebody_changed_is_one_sentence(tmp_path: Path, change: str, words: str) -> None:
+    path = tmp_path / "x.sqlite"
+    filled(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(change)
+        connection.commit()
+    words = f"x.sqlite: is damaged or no state of a campaign ({words}): restore it, or begin anew"
+    assert words in refused(path)
+    with pytest.raises(BadInput) as caught:
+        list(status_lines(*read_state(path)))
+    assert words in str(caught.value)
+
+
 @contextmanager
 def full_disk(limit: int) -> Iterator[None]:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -334,6 +365,6 @@ def test_nothing_but_hours_grows_with_rounds_and_hours_are_bounded(
         size = path.stat().st_size + path.with_name("x.sqlite-wal").stat().st_size
     snapshot, _ = read_state(path)
     assert len(snapshot.hours) == 11
-    assert sum(hour.rounds for hour in snapshot.hours) == 21
+    assert sum(hour.rounds for hour in snapshot.hours) in (21, 22)  # by the half of an hour in which this runs
     assert size < 6 << 20
     assert path.stat().st_size < 1 << 17

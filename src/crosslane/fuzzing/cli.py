@@ -79,7 +79,7 @@ def fuzz_command(  # noqa: PLR0913, PLR0917 - one parameter an option; click pas
     if only_status:
         if patterns or duration or count is not None or seed or jobs:
             raise BadInput("--status runs nothing: give it a campaign or --state, and no other option")
-        show_status(state, click.echo)
+        show_status(state, folder, click.echo)
         return
     job = FuzzJob(
         campaign=spec,

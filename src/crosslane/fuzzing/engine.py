@@ -56,7 +56,8 @@ class Work:
 class View:
     """What a campaign has come to, for those who print it. Counts are of the whole state, ``here`` of this process.
 
-    ``over``: no further round is begun.
+    ``over``: no further round is begun. ``earlier`` has the text of each finding that the state had at the beginning,
+    ``findings`` what this process saw.
     """
 
     rounds: int
@@ -68,9 +69,15 @@ class View:
     under_way: int = 0
     here: int = 0
     over: bool = False
+    earlier: dict[str, str] = field(default_factory=dict)
     findings: dict[str, Record] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def num_findings(self) -> int:
+        """Findings of the whole state."""
+        return len(self.earlier.keys() | self.findings.keys())
 
 
 class Engine:
@@ -92,7 +99,8 @@ class Engine:
         self._done: dict[int, Outcome] = {}
         self._deaths = 0
         self._over = False
-        self.view = View(totals.rounds, totals.comparisons, totals.void, len(board.candidates))
+        earlier = {finding.id: finding.text for finding in state.snapshot.findings}
+        self.view = View(totals.rounds, totals.comparisons, totals.void, len(board.candidates), earlier=earlier)
 
     def run(self, limits: Limits, tell: Callable[[View], None] = lambda _: None) -> View:
         """Run until a limit, or without end; raises KeyboardInterrupt where it is interrupted.

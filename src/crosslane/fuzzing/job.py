@@ -17,9 +17,10 @@ from crosslane.disk.job import plans_for_disks
 from crosslane.errors import BadInput
 from crosslane.fetched import held_sysroots
 from crosslane.findings.run import Findings
+from crosslane.findings.store import Store
 from crosslane.fuzzing.choose import Board
 from crosslane.fuzzing.engine import MOST_WORKERS, Engine, Limits, Work
-from crosslane.fuzzing.facts import Snapshot
+from crosslane.fuzzing.facts import KeptFinding, Snapshot
 from crosslane.fuzzing.rounds import candidates_of
 from crosslane.fuzzing.spec import Campaign
 from crosslane.fuzzing.state import State, read_state
@@ -31,7 +32,7 @@ from crosslane.plan import AlgorithmPlan, RunPlan, make_plans
 from crosslane.registry import load_registry
 from crosslane.toolchain import revision_of
 
-__all__ = ["FuzzJob", "run_campaign", "show_status", "work_of"]
+__all__ = ["FuzzJob", "as_stored", "log_of", "run_campaign", "show_status", "work_of"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ def run_campaign(job: FuzzJob) -> int:
     """Plan, build, and run until a limit or an interrupt; returns the exit status."""
     if job.seed is not None and not job.seed.strip():
         raise BadInput("the seed is empty; give any sentence with --seed, or leave the option out")
+    log_of(job.state)
     workers = job.num_workers or min(default_workers(), MOST_WORKERS)
     if workers > MOST_WORKERS:
         raise BadInput(f"--jobs {workers}: a campaign has at most {MOST_WORKERS} workers; run several side by side")
@@ -76,8 +78,7 @@ def run_campaign(job: FuzzJob) -> int:
         engine = Engine(work, board, state, keeper, num_workers=workers)
         return_freed_memory()  # sources and metadata as they were read
         title = f"{job.campaign.name}: {job.campaign.title}, seed {state.snapshot.seed!r}"
-        log = job.state.with_suffix(".log")
-        with Reporter(console, title, log) as reporter:
+        with Reporter(console, title, log_of(job.state)) as reporter:
             reporter.say(f"campaign {title}, from round {state.snapshot.totals.rounds + 1:,}")
             for note in state.notes:
                 reporter.say(note)
@@ -89,7 +90,32 @@ def run_campaign(job: FuzzJob) -> int:
                 )
                 return 130
     snapshot, _ = read_state(job.state)
-    return _say_end(snapshot, console, job)
+    return _say_end(as_stored(snapshot, findings.store), console, job)
+
+
+def log_of(state: Path) -> Path:
+    """The log beside a state: of NAME.sqlite it is NAME.log, of any other name that name and .log.
+
+    Raises BadInput for a state that could itself be the log of another.
+    """
+    if state.suffix == ".log":
+        raise BadInput(f"{shown(state)}: has the name of a log: name a state NAME.sqlite with --state")
+    return state.with_suffix(".log") if state.suffix == ".sqlite" else state.with_name(f"{state.name}.log")
+
+
+def as_stored(snapshot: Snapshot, store: Store) -> Snapshot:
+    """The same, each finding accepted where the store says so now; one that the store lacks is as it was seen.
+
+    Raises BadInput where the folder of a finding is damaged.
+    """
+    stored = set(store.ids())
+
+    def now(finding: KeptFinding) -> KeptFinding:
+        if finding.id not in stored:
+            return finding
+        return replace(finding, accepted=store.read(finding.id).record.state == "accepted")
+
+    return replace(snapshot, findings=tuple(map(now, snapshot.findings)))
 
 
 def _say_end(snapshot: Snapshot, console: Console, job: FuzzJob) -> int:
@@ -146,7 +172,8 @@ def _of_subjects(plans: RunPlan, subjects: str) -> RunPlan:
     return replace(plans, algorithms=tuple(plan for plan in plans.algorithms if wanted(plan)))
 
 
-def show_status(state: Path, say: Callable[[str], None]) -> None:
-    """Print what a state holds, which another process may be at work on."""
-    for line in status_lines(*read_state(state)):
+def show_status(state: Path, findings: Path, say: Callable[[str], None]) -> None:
+    """Print what a state holds, which another process may be at work on, and whether its findings are accepted."""
+    snapshot, holder = read_state(state)
+    for line in status_lines(as_stored(snapshot, Store(findings)), holder):
         say(line)

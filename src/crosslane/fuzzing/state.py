@@ -13,9 +13,10 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from crosslane.data import shown
 from crosslane.errors import BadInput, CrosslaneError, HarnessFault
@@ -30,6 +31,10 @@ _MOST_HOURS = 24 * 92
 _HOUR_S = 3600
 _LOCK_PATIENCE_S = 1.0
 _BUSY_S = 30.0
+_MOST = 1 << 53
+"""Above every count and time of a campaign."""
+_MOST_CLOCK_S = 253_370_764_800.0
+"""The beginning of the year 9999, in seconds since the epoch."""
 
 _SCHEMA = """
 CREATE TABLE campaign (
@@ -336,33 +341,61 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
             f"{shown(path)}: has the schema version {version}, and this crosslane knows {SCHEMA_VERSION}: use the "
             "crosslane that wrote it, or begin anew with another file given with --state"
         )
+    if _tables(connection) != _our_tables():
+        raise _damaged(path, "its tables are not those of a campaign")
+
+
+def _tables(connection: sqlite3.Connection) -> dict[str, str]:
+    """The tables of a database, as they were declared."""
+    rows = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'").fetchall()
+    return {name: " ".join(sql.split()) for name, sql in rows}
+
+
+@cache
+def _our_tables() -> dict[str, str]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_SCHEMA)
+        return _tables(connection)
 
 
 def _read(connection: sqlite3.Connection, path: Path) -> Snapshot:
     """All that a database holds; raises BadInput where it is damaged."""
-    run = connection.execute
+
+    def run(query: str) -> list[tuple[Any, ...]]:
+        rows = connection.execute(query).fetchall()
+        if any(not 0 <= value < _MOST for row in rows for value in row if isinstance(value, int | float)):
+            raise _damaged(path, f"{query.split()[3]} holds a number that no campaign comes to")
+        return rows
+
     with _explained(path):
-        name, seed, *sums = run("SELECT * FROM campaign").fetchall()[0][1:]
+        totals = run("SELECT * FROM campaign")
+        if not totals:
+            raise _damaged(path, "the row of the campaign is missing")
+        name, seed, *sums = totals[0][1:]
         reached: dict[str, dict[tuple[str, str], int]] = {}
         for cell, taken, length_class, first in run("SELECT * FROM paths"):
             reached.setdefault(cell, {})[taken, length_class] = first
         kinds: dict[str, dict[str, int]] = {}
         for cell, kind, first, _ in run("SELECT * FROM kinds"):
             kinds.setdefault(cell, {})[kind] = first
+        hours = tuple(Hour(*row) for row in run("SELECT * FROM hours ORDER BY begin_s"))
+        cells = run("SELECT * FROM cells")
+        if max((sums[-1], *(hour.begin_s for hour in hours), *(row[5] for row in cells))) >= _MOST_CLOCK_S:
+            raise _damaged(path, "it holds a time behind the year 9998")
         return Snapshot(
             name,
             seed,
             Totals(*sums),
-            {row[0]: CellFacts(*row) for row in run("SELECT * FROM cells")},
-            dict(run("SELECT * FROM plans").fetchall()),
+            {row[0]: CellFacts(*row) for row in cells},
+            dict(run("SELECT * FROM plans")),
             reached,
             kinds,
             tuple(
                 KeptFinding(row[0], row[1], bool(row[2]), *row[3:])
                 for row in run("SELECT * FROM findings ORDER BY first_round, id")
             ),
-            tuple(run("SELECT * FROM left_over ORDER BY cell").fetchall()),
-            tuple(Hour(*row) for row in run("SELECT * FROM hours ORDER BY begin_s")),
+            tuple(run("SELECT * FROM left_over ORDER BY cell")),
+            hours,
         )
 
 

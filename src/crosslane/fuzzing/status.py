@@ -117,7 +117,7 @@ class Reporter:
         return (
             f"round {view.rounds:,}: {view.comparisons:,} comparisons, {self.rate():,.0f}/s, {view.num_run:,} of "
             f"{view.num_cells:,} cells, oldest {number_of(view.oldest, 'round')}, "
-            f"{number_of(len(view.findings), 'finding')}, {view.void} void"
+            f"{number_of(view.num_findings, 'finding')}, {view.void} void"
         )
 
     def _picture(self, view: View) -> RenderableType:
@@ -130,13 +130,17 @@ class Reporter:
             ("comparisons", f"{view.comparisons:,}, {self.rate():,.0f} a second"),
             ("cells", f"{view.num_run:,} of {view.num_cells:,}, the oldest ran {view.oldest:,} rounds ago"),
             ("void", f"{view.void:,}"),
-            ("findings", f"{len(view.findings):,}"),
+            ("findings", f"{view.num_findings:,}"),
         ):
             table.add_row(Text(name, style="dim"), Text(value))
-        lines = [
-            Text(f"  {record.id}  {record.key.implementation}, {record.key.algorithm}: {record.text}", no_wrap=True)
-            for record in list(view.findings.values())[-_MOST_SHOWN:]
-        ]
+        texts = {
+            **view.earlier,
+            **{
+                record.id: f"{record.key.implementation}, {record.key.algorithm}: {record.text}"
+                for record in view.findings.values()
+            },
+        }
+        lines = [Text(f"  {name}  {text}", no_wrap=True) for name, text in list(texts.items())[-_MOST_SHOWN:]]
         return Group(table, *lines)
 
 
