@@ -264,7 +264,10 @@ def test_the_same_examples_are_drawn_every_time() -> None:
 def test_without_hypothesis_the_extra_is_named() -> None:
     program = "import sys; sys.modules['hypothesis'] = None; import crosslane.strategies"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "crosslane.strategies needs Hypothesis: install it with `pip install 'crosslane[test]'`" in done.stderr
+    assert (
+        "crosslane.strategies needs Hypothesis: install it with `pip install '.[test]'` in a clone of crosslane"
+        in done.stderr
+    )
 
 
 @given(st.sampled_from(MODES), st.data())

@@ -10,7 +10,7 @@ try:
     import hypothesis as _hypothesis
 except ImportError as error:
     raise ImportError(
-        "crosslane.strategies needs Hypothesis: install it with `pip install 'crosslane[test]'`"
+        "crosslane.strategies needs Hypothesis: install it with `pip install '.[test]'` in a clone of crosslane"
     ) from error
 
 from crosslane.strategies.machine import SessionMachine, machine_for
