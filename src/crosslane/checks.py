@@ -111,9 +111,8 @@ def _by_data(check: Check, covers: tuple[str, ...], watcher: str, cell: CellResu
         return Outcome(False, texts[0])
     if watcher and watcher in cell.unwatched:
         return Outcome(None, f"{watcher} cannot be observed in this lane")
-    if cell.wanted and covers and not _applying(covers, cell):
-        return Outcome(None, _NO_SUCH_THING)
-    if check.classes and (cell.num_departed or cell.skipped):
+    applies = not cell.wanted or not covers or bool(_applying(covers, cell))
+    if applies and check.classes and (cell.num_departed or cell.skipped):
         return Outcome(None, "the cell departs otherwise: answers that are wrong anyhow say nothing of this")
     return _covered(covers, cell)
 
