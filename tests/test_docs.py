@@ -137,6 +137,13 @@ def test_what_others_run_they_run() -> None:
             assert row.seen_as in (ROOT / row.run_by).read_text(encoding="utf-8"), row
 
 
+def test_a_folder_that_a_command_writes_to_is_made_on_its_page() -> None:
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        text = page.read_text()
+        for found in re.finditer(r"-artifact_prefix=(\w+)/", text):
+            assert f"mkdir {found[1]}\n" in text[: found.start()], f"{page}: {found[0]}"
+
+
 def test_commands_are_found_wherever_a_reader_would_copy_them(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(

@@ -107,9 +107,9 @@ def test_a_departure_is_kept_and_the_run_goes_on(plants: Path, tmp_path: Path) -
     cell = f"ecb(sm4)/sm4-wide@{NATIVE}"
     done = target(
         "streaming", "--impls", plants, "--cell", cell, "-runs=4000", "-seed=3", "-artifact_prefix=seen/",
-        "-print_final_stats=1", cwd=tmp_path,
+        "-print_final_stats=1", "-timeout=2", cwd=tmp_path,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     assert executions(done.stderr) == 4000
     assert list((tmp_path / "seen").glob("departure-*"))
     (name, *_) = Store(tmp_path / "findings").ids()
@@ -122,6 +122,15 @@ def test_a_departure_is_kept_and_the_run_goes_on(plants: Path, tmp_path: Path) -
     assert again.returncode == 1, again.stdout + again.stderr
     shown = crosslane("targets", "show", "streaming", "--impls", plants, "--cell", cell, "seen", cwd=tmp_path)
     assert "update" in shown.stdout
+
+
+def test_departures_under_fork_are_told_and_kept(plants: Path, tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    flags = ("--impls", plants, "--cell", f"ecb(sm4)/sm4-wide@{NATIVE}")
+    done = target("streaming", *flags, "-fork=1", "-max_total_time=8", "-artifact_prefix=./", "corpus", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "; the input is departure-" in done.stderr
+    assert Store(tmp_path / "findings").ids()
 
 
 def test_a_fault_in_process_says_how_to_go_on(plants: Path, tmp_path: Path) -> None:
@@ -208,7 +217,7 @@ def test_a_guest_guides_and_ends_with_its_target(tmp_path: Path) -> None:
 def test_a_fault_in_a_guest_ends_the_guest_alone(plants: Path, tmp_path: Path) -> None:
     flags = ("--impls", plants, "--cell", f"ecb(sm4)/sm4-wild@{EMULATED}")
     done = target("streaming", *flags, "-runs=200", "-seed=3", "-print_final_stats=1", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     assert executions(done.stderr) == 200
     assert "the process of the subject ended" in done.stderr or "a watcher objects" in done.stderr
     assert Store(tmp_path / "findings").ids(), done.stderr

@@ -41,6 +41,8 @@ def read_inputs(files: Sequence[Path]) -> list[tuple[Path, bytes]]:
     found: list[tuple[Path, bytes]] = []
     for file in files:
         try:
+            if file.exists() and not (file.is_dir() or file.is_file()):
+                raise BadInput(f"{file}: is neither a file nor a folder; name the file of an input")
             parts = sorted(path for path in file.iterdir() if path.is_file()) if file.is_dir() else [file]
             for part in parts:
                 with part.open("rb") as stream:

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import subprocess
+import os
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,16 +17,14 @@ from crosslane.registry import load_registry
 from crosslane.targets.engine import Engine, load_engine
 from crosslane.targets.guest import Guest
 from crosslane.targets.mutator import Mutator
-from crosslane.targets.native import GONE, Pair, Seen
+from crosslane.targets.native import GONE, Pair
 from crosslane.targets.options import Options, parse_options
 from crosslane.targets.programs import build_emulated, build_host_side, build_in_process
+from crosslane.targets.reports import REPORTS, Keeping, leave_report, run_below
 from crosslane.targets.rows import Choice, choose
 
 __all__ = ["main", "open_pair", "run_target"]
 
-_MOST_A_FACE = 3
-_MOST_KEPT = 16
-_KEEP_TIMEOUT_S = 900.0
 _HELP = """\
 usage: {name} [--cell PATTERN]... [--impls FOLDER]... [--findings FOLDER] [--blind] [ENGINE FLAG]... [CORPUS]...
 
@@ -55,54 +51,29 @@ def open_pair(registry: Registry, choice: Choice, *, only_decodes: bool = False,
 
 
 class _Recorder:
-    """Puts departures into the store, each kind once: a process of its own runs the case as `check` does."""
+    """Reports departures to the process above, each kind once."""
 
-    def __init__(self, pair: Pair, options: Options, prefix: str) -> None:
+    def __init__(self, pair: Pair, folder: Path) -> None:
         self._pair = pair
-        self._options = options
-        self._prefix = prefix
-        self._sightings: Counter[tuple[object, ...]] = Counter()
-        self._faces: Counter[tuple[object, ...]] = Counter()
-        self._num_kept = 0
+        self._folder = folder
+        self._keys: set[tuple[object, ...]] = set()
 
     def departed(self, data: bytes) -> None:
         seen = self._pair.seen()
-        self._sightings[seen.key] += 1
-        self._faces[seen.face] += self._sightings[seen.key] == 1
         if seen.what == GONE:
             self._pair.again()
-        if self._sightings[seen.key] > 1 or self._faces[seen.face] > _MOST_A_FACE or self._num_kept == _MOST_KEPT:
+        if seen.key in self._keys:
             return
-        self._num_kept += 1
-        self._keep(data, seen)
-
-    def _keep(self, data: bytes, seen: Seen) -> None:
-        file = Path(f"{self._prefix}departure-{hashlib.sha1(data, usedforsecurity=False).hexdigest()}")
+        self._keys.add(seen.key)
+        text = f"execution {self._pair.num_executions}: {seen.text}"
         try:
-            file.write_bytes(data)
+            leave_report(self._folder, data, key=repr(seen.key), face=repr(seen.face), text=text)
         except OSError as error:
-            print(
-                f"crosslane: {file} cannot be written ({error.strerror}): name another -artifact_prefix",
-                file=sys.stderr,
-            )
-            return
-        number = self._pair.num_executions
-        print(f"crosslane: execution {number}: {seen.text}; the input is {file}", file=sys.stderr, flush=True)
-        command = [sys.executable, "-m", "crosslane", "targets", "keep", self._pair.choice.family, str(file)]
-        for cell in self._options.cells:
-            command += ["--cell", cell]
-        for folder in self._options.impls:
-            command += ["--impls", folder]
-        command += ["--findings", self._options.findings]
-        try:
-            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, timeout=_KEEP_TIMEOUT_S, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            print(f"crosslane: {file} could not be put among the findings ({error})", file=sys.stderr, flush=True)
+            sys.exit(f"crosslane: {text}; it cannot be reported ({error.strerror}): free some space")
 
 
 def _loop(engine: Engine, pair: Pair, options: Options, argv: Sequence[str]) -> None:
-    prefixes = [word.partition("=")[2] for word in argv if word.startswith("-artifact_prefix=")]
-    recorder = _Recorder(pair, options, prefixes[-1] if prefixes else "")
+    recorder = _Recorder(pair, Path(os.environ[REPORTS]))
     one = pair.one
 
     def test(data: bytes) -> None:
@@ -117,16 +88,8 @@ def _loop(engine: Engine, pair: Pair, options: Options, argv: Sequence[str]) -> 
 
 
 def run_target(family: str, argv: Sequence[str]) -> None:
-    """Run the target of a family; comes back only where there is nothing to run. Raises CrosslaneError."""
+    """Run the target of a family below another process; does not come back. Raises CrosslaneError."""
     options, rest = parse_options(argv[1:])
-    if options.help:
-        print(_HELP.format(name=Path(argv[0]).name), end="")
-        return
-    if host_arch() != "x86_64":
-        load_engine()  # which says why there is none
-    for word in rest:
-        if not word.startswith("-") and not Path(word).exists():
-            raise BadInput(f"{word}: there is no such corpus, file or folder; make it, or correct the name")
     engine = load_engine()
     registry = load_registry(data_root(), tuple(Path(folder) for folder in options.impls))
     choice = choose(registry, family, options.cells, native_lane(registry))
@@ -136,9 +99,26 @@ def run_target(family: str, argv: Sequence[str]) -> None:
     _loop(engine, pair, options, [argv[0], *rest])
 
 
+def _run_above(family: str, argv: Sequence[str]) -> int:
+    """Look at the arguments, and run the target below this process, which keeps what it reports."""
+    options, rest = parse_options(argv[1:])
+    if options.help:
+        print(_HELP.format(name=Path(argv[0]).name), end="")
+        return 0
+    if host_arch() != "x86_64":
+        load_engine()  # which says why there is none
+    for word in rest:
+        if not word.startswith("-") and not Path(word).exists():
+            raise BadInput(f"{word}: there is no such corpus, file or folder; make it, or correct the name")
+    prefixes = [word.partition("=")[2] for word in rest if word.startswith("-artifact_prefix=")]
+    return run_below(argv, Keeping(family, options, prefixes[-1] if prefixes else ""))
+
+
 def main(family: str, argv: Sequence[str]) -> int:
     """The same with errors as sentences; returns the exit status."""
     try:
+        if REPORTS not in os.environ:
+            return _run_above(family, argv)
         run_target(family, argv)
     except CrosslaneError as error:
         print(f"crosslane: {error}", file=sys.stderr)
