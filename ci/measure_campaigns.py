@@ -7,7 +7,8 @@
 ``kill``: a campaign on a subject that is wrong for messages of one length (planted) and an honest one is killed with
 SIGKILL N times, or as often as the time lasts, and begun again each time; then it goes on to its end. Each life is let
 commit a round, and is killed at a random moment of the rounds behind it. A second campaign runs as far, and nobody ends
-it. What both states count, and every file of their findings, must be the same.
+it. What both states count, and every file of their findings, must be the same. Findings name the revision of the
+checkout that saw them, so nothing may be committed to it meanwhile.
 
 ``day``: a campaign on two workers, whose rounds are as small as they can be, so that as many of them as a day has
 (34,560, of five seconds of CPU each on two cores) pass within the hour: what leaks leaks by the round, by the process
@@ -93,9 +94,10 @@ def _the_same(whole: Campaign, killed: Campaign) -> bool:
             f"departed, {totals[6]:,} cells void, {len(counts['findings'])} findings in {len(found)} files"
         )
     differ = [table for table, rows in whole.counts().items() if rows != killed.counts()[table]]
-    differ += ["files of the findings"] if whole.findings() != killed.findings() else []
+    mine, other = whole.findings(), killed.findings()
+    differ += sorted(path for path in mine.keys() | other.keys() if mine.get(path) != other.get(path))
     print(f"NOT THE SAME: {', '.join(differ)}" if differ else "all tables and all files are the same in both")
-    return not differ and bool(whole.findings())
+    return not differ and bool(mine)
 
 
 def _lives(campaign: Campaign, kills: int, most_s: float) -> list[_Life]:

@@ -184,7 +184,8 @@ def status_lines(snapshot: Snapshot, holder: int) -> Iterator[str]:
     yield f"{number_of(len(cells), 'cell')} so far: {states or 'none'}; {pairs:,} paths in length classes reached"
     for cell in sorted((c for c in cells if c.state == "ran"), key=lambda c: c.last_round)[:3]:
         ago = _ago(totals.clock_s - cell.last_s)
-        yield f"longest ago: {cell.cell}, {number_of(totals.rounds - cell.last_round, 'round')} and {ago}"
+        rounds = number_of(totals.rounds - cell.last_round, "round")
+        yield f"longest ago: {cell.cell}, {rounds} and {ago} before the last"
     yield from end_lines(snapshot)
 
 
