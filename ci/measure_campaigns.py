@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures that campaigns lose nothing when they are killed, and that nothing grows while they run.
 
-    python3 ci/measure_campaigns.py kill [--kills N] [--count N]
+    python3 ci/measure_campaigns.py kill [--kills N] [--most SECONDS]
     python3 ci/measure_campaigns.py day [--rounds N]
 
-``kill``: a campaign on a subject that is wrong for messages of one length (planted) and an honest one runs to its end.
-A second one is killed with SIGKILL N times, at random moments of its work and of its start, and begun again each time;
-then it goes on to its end. What both states count, and every file of their findings, must be the same.
+``kill``: a campaign on a subject that is wrong for messages of one length (planted) and an honest one is killed with
+SIGKILL N times, or as often as the time lasts, and begun again each time; then it goes on to its end. Each life is let
+commit a round, and is killed at a random moment of the rounds behind it. A second campaign runs as far, and nobody ends
+it. What both states count, and every file of their findings, must be the same.
 
 ``day``: a campaign on two workers, whose rounds are as small as they can be, so that as many of them as a day has
 (34,560, of five seconds of CPU each on two cores) pass within the hour: what leaks leaks by the round, by the process
@@ -20,7 +21,6 @@ import argparse
 import os
 import random
 import shutil
-import signal
 import sqlite3
 import statistics
 import subprocess
@@ -46,58 +46,96 @@ __all__ = ["kill_once", "main", "rounds_of"]
 _A_DAY = 34_560
 """Rounds of five seconds of CPU that two cores have time for in a day."""
 _SAMPLES = 60
-_AT_WORK = 0.7
-"""Of the kills so many come within two seconds of a round that was committed, the others of the start."""
-_MOST_S = 60.0
+_MOST_START_S = 120.0
+"""A life that has committed nothing by then is not killed: the machine is too busy to say anything."""
+_KILLED_COUNT = 2_048
+"""Comparisons of a cell in a round of the campaign that is killed."""
+_BEHIND = 4 * 2 * _KILLED_COUNT
+"""Comparisons, four rounds, that it runs behind the last kill."""
 _MOST_GROWTH = 8 << 20
 """Bytes that the line through the second half may rise by over all of it: what a sample differs by from the next."""
 
 
-def _kill(kills: int, count: int) -> int:
+@dataclass(frozen=True)
+class _Life:
+    """One life of a campaign that is killed: rounds in the state before it and after, and when within a round."""
+
+    before: int
+    after: int
+    delay_s: float
+
+
+def _kill(kills: int, most_s: float) -> int:
     """Returns the exit status: 0 where nothing was lost."""
     with tempfile.TemporaryDirectory(prefix="crosslane-kill-") as folder:
-        whole = planted_campaign(Path(folder) / "whole")
-        begun = time.monotonic()
-        status = whole.run("--count", str(count)).returncode
-        print(f"one that nobody ended: status {status}, {time.monotonic() - begun:.0f} s", flush=True)
-        other = planted_campaign(Path(folder) / "other", whole.impls)
-        killed, rounds = _killed(other, kills, count)
-        print(f"killed {killed} times, at {len(set(rounds))} different rounds, the last at {rounds[-1]}", flush=True)
-        again = other.run("--count", str(count)).returncode
-        counts, found = whole.counts(), whole.findings()
-        same = counts == other.counts() and found == other.findings() and bool(found) and status == again == 1
+        killed = planted_campaign(Path(folder) / "killed", count=_KILLED_COUNT)
+        lives = _lives(killed, kills, most_s)
+        count = str(read_state(killed.state)[0].totals.planned + _BEHIND)
+        statuses = {killed.run("--count", count).returncode}
+        whole = planted_campaign(Path(folder) / "whole", killed.impls, _KILLED_COUNT)
+        statuses.add(whole.run("--count", count).returncode)
+        gained = [life.after - life.before for life in lives]
+        print(
+            f"killed {len(lives)} times, each behind a commit: {min(gained)} to {max(gained)} rounds a life, "
+            f"{len({life.after for life in lives})} different rounds, {max(life.delay_s for life in lives):.2f} s at "
+            "most behind a commit"
+        )
+        return 0 if _the_same(whole, killed) and statuses == {1} and len(lives) == kills else 1
+
+
+def _the_same(whole: Campaign, killed: Campaign) -> bool:
+    """Print what both states and stores hold; returns whether that is the same, and anything."""
+    for name, campaign in (("nobody ended", whole), ("killed", killed)):
+        counts, found = campaign.counts(), campaign.findings()
         (totals,) = counts["campaign"]
         print(
-            f"{totals[2]:,} rounds, {totals[4]:,} comparisons, {totals[5]:,} cases departed, {len(counts['findings'])} "
-            f"findings in {len(found)} files: {'the same in both' if same else 'NOT THE SAME'}"
+            f"{name}: {totals[2]:,} rounds, {totals[3]:,} comparisons planned, {totals[4]:,} made, {totals[5]:,} cases "
+            f"departed, {totals[6]:,} cells void, {len(counts['findings'])} findings in {len(found)} files"
         )
-        return 0 if same and killed == kills else 1
+    differ = [table for table, rows in whole.counts().items() if rows != killed.counts()[table]]
+    differ += ["files of the findings"] if whole.findings() != killed.findings() else []
+    print(f"NOT THE SAME: {', '.join(differ)}" if differ else "all tables and all files are the same in both")
+    return not differ and bool(whole.findings())
 
 
-def _killed(campaign: Campaign, kills: int, count: int) -> tuple[int, list[int]]:
-    """Kill it so often; returns how often that was, and at which rounds."""
-    luck, rounds = random.Random(kills), [0]  # noqa: S311 - when to kill is no secret
-    for number in range(kills):
-        if not kill_once(campaign, count, luck, rounds[-1]):
-            return number, rounds
-        rounds.append(rounds_of(campaign))
-    return kills, rounds
+def _lives(campaign: Campaign, kills: int, most_s: float) -> list[_Life]:
+    """Kill it so often, while the time lasts."""
+    luck = random.Random(kills)  # noqa: S311 - when to kill is no secret
+    lives: list[_Life] = []
+    end = time.monotonic() + most_s
+    while len(lives) < kills and time.monotonic() < end:
+        before, delay_s = rounds_of(campaign), luck.uniform(0.0, _round_s(campaign))
+        if not kill_once(campaign, ("--for", "1d"), before, delay_s):
+            raise SystemExit("a life of the campaign committed no round in time, or ended by itself: see its log")
+        lives.append(_Life(before, rounds_of(campaign), delay_s))
+        if len(lives) % 10 == 0:
+            print(f"{len(lives)} kills, {lives[-1].after} rounds", flush=True)
+    return lives
 
 
-def kill_once(campaign: Campaign, count: int, luck: random.Random, before: int) -> bool:
-    """Begin it, and kill it at work behind round ``before`` or at its start; False where it came to its end first."""
+def _round_s(campaign: Campaign) -> float:
+    """How long a round takes, as the state says; a second before it says anything."""
+    try:
+        totals = read_state(campaign.state)[0].totals
+    except BadInput:
+        return 1.0
+    return totals.busy_s / totals.rounds if totals.rounds else 1.0
+
+
+def kill_once(campaign: Campaign, limit: Sequence[str], before: int, delay_s: float) -> bool:
+    """Begin it, and kill it so long after it commits a round behind ``before``; False where it comes to none."""
     process = subprocess.Popen(
-        campaign.command("--count", str(count)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        campaign.command(*limit), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         env=dict(os.environ), start_new_session=True,
     )  # fmt: skip
-    if luck.random() < _AT_WORK:
-        _until(lambda: process.poll() is not None or rounds_of(campaign) > before, _MOST_S)
-    _until(lambda: process.poll() is not None, luck.uniform(0.0, 2.0))
-    if process.poll() is not None:
-        return False
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    return True
+    try:
+        _until(lambda: process.poll() is not None or rounds_of(campaign) > before, _MOST_START_S)
+        at_work = rounds_of(campaign) > before
+        time.sleep(delay_s)
+        return at_work and process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
 
 
 def rounds_of(campaign: Campaign) -> int:
@@ -197,12 +235,12 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("ci/measure_campaigns.py", allow_abbrev=False, description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["kill", "day"])
     parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--count", type=int, default=2_000_000, help="comparisons of the campaign that is killed")
+    parser.add_argument("--most", type=float, default=3600.0, help="seconds after which it is not killed again")
     parser.add_argument("--rounds", type=int, default=_A_DAY)
     options = parser.parse_args(arguments)
     if shutil.which("gcc") is None:
         parser.error("gcc is not installed: run ci/setup")
-    return _kill(options.kills, options.count) if options.what == "kill" else _day(options.rounds)
+    return _kill(options.kills, options.most) if options.what == "kill" else _day(options.rounds)
 
 
 if __name__ == "__main__":

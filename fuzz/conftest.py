@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells for the tests of this folder, and the profile of Hypothesis: ``ci`` unless the environment names another."""
+"""Cells for the tests of this folder, and the profile of Hypothesis: ``ci`` unless the environment names another.
+
+With ``ci`` every driver has some of its modes natively, and every one that is made for the emulated architecture one
+there; with ``nightly`` all have all.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,12 @@ import pytest
 from crosslane.data import data_root
 from crosslane.isa import host_arch
 from crosslane.lanes import lanes_for_host
-from crosslane.model import Lane, Registry
+from crosslane.model import Cell, Lane, Registry
 from crosslane.plan import Selection, native_lane
 from crosslane.registry import cells, load_registry
-from crosslane.strategies import Pair, load_profile, pairs_of
+from crosslane.strategies import Pair, chosen_profile, load_profile, pairs_of, spread
+
+_MODES_IN_CI = 4
 
 load_profile()
 
@@ -33,19 +39,22 @@ def emulated_lane() -> Lane:
     )
 
 
-def _cells() -> list[str]:
-    """All implementations natively; emulated those that are made for that architecture, and the generic ones."""
+@lru_cache(maxsize=1)
+def _cells() -> tuple[str, ...]:
+    """Implementations natively; emulated those that are made for that architecture, and nightly the generic ones."""
     own = {item.driver: item for item in registry().implementations}
-    native, emulated = native_lane(registry()), emulated_lane()
-    found = []
-    for cell in cells(registry()):
-        item = own.get(cell.driver)
-        if item is not None and (
-            cell.lane == native.name
-            or (cell.lane == emulated.name and (item.isa == emulated.arch or item.driver.endswith("-generic")))
-        ):
-            found.append(str(cell))
-    return found
+    native, emulated = native_lane(registry()).name, emulated_lane()
+    every = [cell for cell in cells(registry()) if cell.driver in own]
+    here = [cell for cell in every if cell.lane == native]
+    made = [cell for cell in every if cell.lane == emulated.name and own[cell.driver].isa == emulated.arch]
+    if chosen_profile() == "nightly":
+        generic = [cell for cell in every if cell.lane == emulated.name and cell.driver.endswith("-generic")]
+        return _names([*here, *made, *generic])
+    return _names([*spread(here, _MODES_IN_CI), *spread(made)])
+
+
+def _names(found: list[Cell]) -> tuple[str, ...]:
+    return tuple(sorted(map(str, found)))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -57,8 +66,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @lru_cache(maxsize=1)
 def _pairs() -> dict[str, Pair]:
     lanes = (native_lane(registry()).name, emulated_lane().name)
-    drivers = tuple(item.driver for item in registry().implementations)
-    return pairs_of(registry(), Selection(drivers, lanes))
+    return pairs_of(registry(), Selection(_cells(), lanes))
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from crosslane.cli import main
 from crosslane.corpora_tools.foreign import format_of
 from crosslane.corpora_tools.merging import gathered
 from crosslane.corpora_tools.minimising import least, minimise
+from crosslane.corpora_tools.seeding import FAMILIES, Family
 from crosslane.corpora_tools.sound import check_sound, manifests
 from crosslane.corpora_tools.stats import features_of
 from crosslane.corpora_tools.stored import Entry, entry_of, line_of, read_corpora, read_corpus
@@ -266,6 +267,30 @@ def test_a_case_that_cannot_be_run_is_said(case: Case, says: str) -> None:
 def test_every_case_of_the_suite_is_sound(run: Run) -> None:
     found = run("verify")
     assert found.status == 0, found.err
+
+
+SEEDS = data_root() / "corpora" / "seeds"
+MOST_SEED_BYTES = 300_000
+
+
+def test_seeds_are_few_bytes_and_of_every_family() -> None:
+    assert sorted(path.name for path in SEEDS.iterdir()) == sorted(family.name for family in FAMILIES)
+    files = [path for path in SEEDS.rglob("*") if path.is_file()]
+    assert sorted(files) == sorted(SEEDS / family.name / "cases.jsonl" for family in FAMILIES)
+    assert sum(path.stat().st_size for path in files) < MOST_SEED_BYTES
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_seeds_are_what_their_script_writes(family: Family) -> None:
+    file = SEEDS / family.name / "cases.jsonl"
+    corpus = read_corpus(file)
+    assert not corpus.problems
+    entries = corpus.sorted()
+    assert file.read_text() == "".join(map(line_of, entries))
+    assert {entry.case.algorithm for entry in entries} == {name for name, has in KNOWN.items() if family.takes(has)}
+    for entry in entries:
+        check_sound(entry.case, KNOWN, entry.where)
+        assert family.holds(entry.case)
 
 
 def test_folders_of_libfuzzer_are_imported(tmp_path: Path, run: Run) -> None:

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -263,6 +265,45 @@ def test_a_full_disk_is_one_sentence_and_loses_no_round_that_was_kept(tmp_path: 
     assert read_state(path)[0].totals.rounds == 2
 
 
+def test_a_state_that_was_begun_for_nothing_is_taken_away_and_an_older_one_is_not(tmp_path: Path) -> None:
+    path, older = tmp_path / "x.sqlite", tmp_path / "older" / "y.sqlite"
+    filled(older)
+    before = sorted(older.parent.iterdir())
+    for place in (path, older):
+        with pytest.raises(BadInput, match="nonsense"), opened(place) as state, state.tentative():
+            raise BadInput("the pattern 'nonsense' matches nothing")
+    assert list(tmp_path.iterdir()) == [older.parent]
+    assert sorted(older.parent.iterdir()) == before
+    assert read_state(older)[0].totals.rounds == 3
+
+
+def test_the_status_of_a_campaign_without_a_round_has_no_time(tmp_path: Path) -> None:
+    path = tmp_path / "x.sqlite"
+    with opened(path):
+        lines = list(status_lines(*read_state(path)))
+    at_work = f"campaign native, seed 'a default': at work (process {os.getpid()})"
+    assert lines == [at_work, "no round has come to its end yet"]
+    filled(path, 1)
+    assert list(status_lines(*read_state(path)))[1].startswith("1 round, 64 comparisons, 0 cases departed, 0 cells ")
+
+
+def test_a_lock_that_its_holder_takes_away_holds_nobody_else(tmp_path: Path) -> None:
+    path, lock = tmp_path / "x.sqlite", tmp_path / "x.sqlite.lock"
+    holder = os.open(lock, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+
+    def take_away() -> None:
+        lock.unlink()
+        os.close(holder)
+
+    taken = threading.Timer(0.3, take_away)
+    taken.start()
+    with opened(path):
+        assert lock.read_text() == f"{os.getpid()}\n"
+        assert "another campaign is at work on this state" in refused(path)
+    taken.join()
+
+
 READ_ONLY = """
 import sys
 from pathlib import Path
@@ -316,6 +357,7 @@ def test_nothing_but_hours_grows_with_rounds_and_hours_are_bounded(
 ) -> None:
     path = tmp_path / "x.sqlite"
     monkeypatch.setattr(module, "_MOST_HOURS", 10)
+    monkeypatch.setattr(time, "time", lambda: 490_000 * 3600.0)  # two rounds an hour, and one in the last
     with opened(path) as state:
         for number in range(1, 1001):
             state._clock_s += 1800.0

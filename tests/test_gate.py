@@ -38,7 +38,7 @@ from crosslane.gate.asked import Asked, asked_of, selection_of
 from crosslane.gate.cli import gate_lines
 from crosslane.gate.coverage import check_baseline
 from crosslane.gate.judge import RULES, Judging, gate_status, judge, with_deviations
-from crosslane.gate.policy import Policy, RequiredCells, RequiredLane, read_policy
+from crosslane.gate.policy import Elsewhere, Policy, RequiredCells, RequiredLane, read_policy
 from crosslane.plan import Counts
 from crosslane.records import CellResult, FaultSeen, Judgement, Proof
 from crosslane.registry import load_registry
@@ -78,11 +78,15 @@ def policy(**changes: Any) -> Policy:
 
 
 def judging(
-    *names: str, deviations: tuple[Deviation, ...] = (), lanes: tuple[RequiredLane, ...] = (), **asks: Any
+    *names: str,
+    deviations: tuple[Deviation, ...] = (),
+    lanes: tuple[RequiredLane, ...] = (),
+    prove: bool = False,
+    **asks: Any,
 ) -> Judging:
     facts: dict[str, Any] = {"pattern": "*", "may_decline": False, "min_comparisons": 1, "min_vectors": 0, "checks": ()}
     required = RequiredCells(**{**facts, **asks})
-    asked = Asked(policy(required=(required,), required_lanes=lanes), ((required, names),))
+    asked = Asked(policy(required=(required,), required_lanes=lanes, prove=prove), ((required, names),))
     return Judging(asked, CHECKS, deviations, "conformance/deviations.toml", TODAY)
 
 
@@ -103,6 +107,7 @@ PLANTED: list[tuple[str, RunResult, Judging, tuple[str, str, str], int]] = [
     ("nothing ran", run(algorithm()), judging(), ("complete", "run", ""), 3),
     ("interrupted", replace(GREEN, unfinished=("cbc(toy)",)), judging(), ("complete", "cbc(toy)", ""), 3),
     ("a shard", replace(GREEN, shard="1/2"), judging(), ("complete", "run", "1/2"), 3),
+    ("planted faults that were not run", GREEN, judging(prove=True), ("complete", "run", "proofs"), 3),
     ("void", run(cell(GENERIC), void()), judging(), ("void", f"ctr(toy)/toy-generic@{ASAN}", ""), 3),
     ("never began", run(cell(GENERIC, state="not_run")), judging(), ("void", GENERIC, ""), 3),
     (
@@ -228,6 +233,8 @@ def test_a_deviation_is_not_missed_where_fewer_cases_ran() -> None:
 LOST: list[tuple[str, CellResult | None, tuple[str, str, str]]] = [
     ("a cell that is gone", None, ("lost-cells", cell().cell, "")),
     ("a cell that declines now", declined(cell().cell), ("lost-cells", cell().cell, "")),
+    ("a library that cannot be used now", cell(state="unusable", reason="no file", judgements=()),
+     ("lost-cells", cell().cell, "")),
     ("a check that is not judged any more", cell(judgements=(replace(PASSED, passed=None), OTHER)),
      ("lost-checks", cell().cell, "agreement")),
     ("a check that is gone", cell(judgements=(OTHER,)), ("lost-checks", cell().cell, "agreement")),
@@ -240,9 +247,18 @@ LOST: list[tuple[str, CellResult | None, tuple[str, str, str]]] = [
 def test_coverage_that_is_lost_is_red(now: CellResult | None, key: tuple[str, str, str]) -> None:
     before = run(cell(), cell(GENERIC))
     gated = judged(run(*(item for item in (now, cell(GENERIC)) if item)), judging(), before)
-    assert rules(gated) == [key]
+    assert [item for item in rules(gated) if item[0] != "usable"] == [key]
     assert gate_status(gated) == 1
-    assert "bring it back" in gated.reds[0].cure
+    assert "bring it back" in gated.reds[-1].cure
+
+
+def test_planted_faults_that_are_not_run_any_more_are_red() -> None:
+    proofs = tuple(Proof(name, GENERIC, control=False, whole=False, holds=True) for name in ("toy-carry", "toy-tail"))
+    gated = judged(replace(GREEN, proofs=proofs[1:]), judging(), replace(GREEN, proofs=proofs))
+    assert rules(gated) == [("lost-proofs", "toy-carry", "")]
+    assert gate_status(gated) == 1
+    assert re_verb(gated.reds[0])
+    assert rules(judged(replace(GREEN, proofs=proofs), judging(prove=True), replace(GREEN, proofs=proofs))) == []
 
 
 def test_coverage_that_is_won_is_green() -> None:
@@ -300,11 +316,23 @@ def test_a_cell_that_is_lost_is_red_though_only_what_is_new_is() -> None:
         ({"host": "aarch64"}, "the baseline was run on aarch64 and what is judged on x86_64"),
         ({"unfinished": ("x",)}, "a part of a run, interrupted or a shard"),
         ({"shard": "1/2"}, "a part of a run"),
+        ({"algorithms": (algorithm(declined()),)}, "the baseline has no cell that ran"),
+        ({"algorithms": ()}, "the baseline has no cell that ran"),
     ],
 )
 def test_a_baseline_that_cannot_be_one_is_refused(changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):
-        check_baseline(run(cell(), **changes), "x86_64")
+        check_baseline(replace(run(cell()), **changes), "x86_64")
+
+
+@pytest.mark.parametrize("part", [{"unfinished": ("cbc(toy) within openssl",)}, {"shard": "1/2"}])
+def test_cells_that_a_part_did_not_come_to_are_not_red_one_by_one(part: dict[str, Any]) -> None:
+    gone = f"cbc(toy)/toy-generic@{NATIVE}"
+    by = judging(gone, lanes=(RequiredLane(ASAN, 1),))
+    gated = judged(replace(GREEN, **part), by, run(cell(GENERIC), algorithm(cell(gone), name="cbc(toy)")))
+    assert {item[0] for item in rules(gated)} == {"complete"}
+    other = replace(GREEN, unfinished=("xts(toy)",))
+    assert ("cells", gone, "") in rules(judged(other, by))
 
 
 def test_the_verdict_depends_on_nothing_but_what_is_given() -> None:
@@ -365,6 +393,10 @@ hosts = ["aarch64"]
         imported=False, seed="a sentence", prove=True,
         required=(RequiredCells("sm4", True, 500, 3, ("agreement",)),),
         required_lanes=(RequiredLane("x86_64_native", 1000),),
+        elsewhere=(
+            Elsewhere("require", "aes", ("aarch64",)),
+            Elsewhere("lane", "aarch64_native", ("aarch64",)),
+        ),
     )  # fmt: skip
     counted = read_policy(written(tmp_path, HEAD + "[run]\ncount = 700\n" + REQUIRE), NAMES)
     assert counted.counts == Counts.each(700)
@@ -384,6 +416,16 @@ hosts = ["aarch64"]
         (HEAD + "run = 1\n" + REQUIRE, r"run is 1; it must be a table \[run\]"),
         (HEAD + "[run]\ncell = ['*']\n" + REQUIRE, r"\[run\]: unknown key 'cell'"),
         (HEAD + "[run]\ncount = 0\n" + REQUIRE, "the least allowed is 1"),
+        (HEAD + "[run]\nshare = 1001\n" + REQUIRE, r"share has 1001; the most allowed is 1000"),
+        (HEAD + "[run]\nshare = 0\n" + REQUIRE, "share has 0; the least allowed is 1"),
+        (
+            HEAD + '[[lane]]\nname = "s390x_nope"\nhosts = ["x86-64"]\n',
+            r"\[\[lane\]\] 1: hosts has 'x86-64'; allowed are x86_64, aarch64",
+        ),
+        (
+            HEAD + REQUIRE + '[[require]]\ncells = "*"\nhosts = ["aarch64"]\nchecks = ["agreemnt"]\n',
+            "there is no check 'agreemnt'; nearest are agreement",
+        ),
         (HEAD + "[run]\ncount = 5\nshare = 2\n" + REQUIRE, "all say how many comparisons a cell gets"),
         (HEAD + "[run]\ncount = 5\n[counts]\nnative = 2\n" + REQUIRE, "all say how many comparisons"),
         (HEAD + "[counts]\nwindows = 2\n" + REQUIRE, r"\[counts\]: unknown key 'windows'"),
@@ -454,6 +496,18 @@ def test_patterns_become_the_cells_of_the_run(ask: Callable[..., Asked]) -> None
         (
             {"patterns": ("ctr(sm4)",), "patterns_required": ("ctr(aes)",)},
             "means cells such as ctr.aes.*, which are required and not run",
+        ),
+        (
+            {"elsewhere": (Elsewhere("lane", "aarch64_nativ", ("aarch64",)),)},
+            r"\[lane\]\] of the host aarch64: there is no lane 'aarch64_nativ'; nearest are aarch64_native",
+        ),
+        (
+            {"elsewhere": (Elsewhere("lane", "x86_64_native", ("aarch64",)),)},
+            "of the host aarch64: there is no lane 'x86_64_native'",
+        ),
+        (
+            {"elsewhere": (Elsewhere("require", "sm4-genric", ("aarch64",)),)},
+            r"\[require\]\] of the host aarch64: .* 'sm4-genric' matches nothing; nearest are sm4-generic",
         ),
         ({"without": ("opensl",)}, r"\[run\]: there is no library 'opensl' to leave out"),
     ],

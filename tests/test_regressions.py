@@ -15,6 +15,7 @@ from test_corpora_tools import message
 
 from crosslane.cli import main
 from crosslane.corpora_tools.regressions import load_regressions, with_regressions
+from crosslane.corpora_tools.replaying import regression_named
 from crosslane.corpora_tools.stored import Entry, entry_of
 from crosslane.corpora_tools.writing import existing, write_cases
 from crosslane.data import data_root
@@ -116,6 +117,43 @@ def test_a_regression_that_departs_is_kept_as_a_finding(run: Run, impls: Path, t
     [kept] = Store(tmp_path / "findings").read_all()[0]
     assert kept.record.from_case == f"regression:{entry.name}"
     assert f"see it again: crosslane repro {kept.record.id}" in found.out
+
+
+def test_a_regression_is_replayed_by_its_name(run: Run, impls: Path) -> None:
+    [entry] = regress(impls, replace(FAULTY, neighbours=(message(3),)))
+    name = f"regression:{entry.name}"
+    found = run("repro", name, "--impls", impls, "--cell", f"{CTR}/planted-*", "--lane", NATIVE)
+    assert found.status == 1
+    lines = found.out.splitlines()
+    assert lines[0] == CTR
+    assert any("update" in line and "17" in line for line in lines)
+    assert f"{CTR}/planted-honest@{NATIVE}: agrees" in lines
+    assert "byte 16 of the output" in next(line for line in lines if "planted-short_wrap@" in line)
+    short = f"regression:{entry.digest[:4]}"
+    assert run("repro", short, "--impls", impls, "--cell", f"{CTR}/planted-honest", "--lane", NATIVE).status == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["regression:0000"], "'regression:0000' is no regression here: restore its file, or name with --impls"),
+        (["regression:xyz"], "'regression:xyz' is no regression: give regression:DIGITS with 4 to 64 digits"),
+        (["regression:a389"], "are not of xts(aes), the regression's algorithm: name one such as 'xts(aes)/*'"),
+        (["regression:a389", "--gdb"], "is a regression: --gdb takes that of a finding"),
+    ],
+)
+def test_a_regression_that_cannot_be_replayed_is_said(run: Run, words: list[str], says: str) -> None:
+    found = run("repro", *words, "--cell", f"{CTR}/sm4-generic", "--lane", NATIVE)
+    assert (found.status, found.err.count("\n")) == (2, 1)
+    assert says in found.err
+
+
+def test_digits_of_two_regressions_are_said() -> None:
+    one, two = (replace(entry_of(message(length)), digest=f"abcd{length}" + "0" * 59) for length in (1, 2))
+    assert regression_named("regression:abcd1", [one, two]) is one
+    assert regression_named("regression:abcd2:neighbour_0", [one, two]) is two
+    with pytest.raises(BadInput, match="begins the digests of 2 regressions: give more digits"):
+        regression_named("regression:abcd", [one, two])
 
 
 def test_a_finding_becomes_a_regression(run: Run, impls: Path, tmp_path: Path) -> None:

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import find, given, settings
+from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 from planting import CTR, EMULATED, NATIVE, Plant, lay_out
@@ -25,8 +27,8 @@ from crosslane.findings.store import Store
 from crosslane.manifest import Manifest, manifest_within
 from crosslane.names import parse_algorithm
 from crosslane.plan import DEFAULT_SEED, manifest_of
-from crosslane.registry import load_registry
-from crosslane.strategies import Departed, Pair, load_profile, machine_for, manifest_named, open_pair, sessions
+from crosslane.registry import cells, load_registry
+from crosslane.strategies import Departed, Pair, load_profile, machine_for, manifest_named, open_pair, sessions, spread
 from crosslane.wire import Flag, OpKind
 
 QUIET = settings(derandomize=True, database=None, deadline=None, max_examples=30)
@@ -187,10 +189,9 @@ def test_an_honest_subject_agrees_and_nothing_is_kept(planted: Pair, tmp_path: P
 
 @pytest.mark.parametrize("planted", [("iv_kept", NATIVE), ("iv_kept", EMULATED)], indirect=True)
 def test_the_machine_finds_a_planted_fault(planted: Pair, tmp_path: Path) -> None:
+    found = settings(SEARCH, max_examples=100, stateful_step_count=6, phases=[Phase.generate])  # keeping shrinks
     with pytest.raises(Departed, match="planted-iv_kept"):
-        run_state_machine_as_test(
-            machine_for(planted), settings=settings(SEARCH, max_examples=100, stateful_step_count=10)
-        )
+        run_state_machine_as_test(machine_for(planted), settings=found)
     planted.close()
     [kept] = Store(tmp_path / "findings").read_all()[0]
     assert [item.kind.name for item in kept.case.operations] == ["SETKEY", "SETIV", "UPDATE"]
@@ -220,6 +221,31 @@ def test_profiles_are_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
         settings.load_profile("before")
 
 
+def test_a_short_run_has_every_driver_and_every_mode() -> None:
+    every = [cell for cell in cells(REGISTRY) if cell.lane == NATIVE]
+    found = spread(every, 2)
+    assert found == spread(reversed(every), 2)
+    assert Counter(cell.driver for cell in found) == dict.fromkeys({cell.driver for cell in every}, 2)
+    assert {cell.algorithm.mode for cell in found} == {cell.algorithm.mode for cell in every}
+    assert [str(cell) for cell in spread(every[:1], 2)] == [str(every[0])]
+
+
+@pytest.mark.parametrize("profile", ["ci", "nightly"])
+def test_the_suites_own_tests_have_every_driver_natively(profile: str) -> None:
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "fuzz"]
+    environment = {**os.environ, "CROSSLANE_HYPOTHESIS_PROFILE": profile}
+    done = subprocess.run(command, cwd=data_root(), env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for name in ("test_drivers.py", "test_machine.py"):
+        ids = re.findall(rf"^fuzz/{name}::\w+\[(.*)/(.*)@(.*)\]$", done.stdout, re.MULTILINE)
+        natively = [(algorithm, driver) for algorithm, driver, lane in ids if lane == NATIVE]
+        own = {item.driver for item in REGISTRY.implementations}
+        every = [cell for cell in cells(REGISTRY) if cell.lane == NATIVE and cell.driver in own]
+        assert {driver for _, driver in natively} == {cell.driver for cell in every}
+        assert (len(natively) == len(every)) is (profile == "nightly")
+        assert 5 <= len({driver for _, driver, lane in ids if lane != NATIVE}) < len(every)
+
+
 def test_the_same_examples_are_drawn_every_time() -> None:
     def drawn() -> list[Case]:
         cases: list[Case] = []
@@ -238,7 +264,10 @@ def test_the_same_examples_are_drawn_every_time() -> None:
 def test_without_hypothesis_the_extra_is_named() -> None:
     program = "import sys; sys.modules['hypothesis'] = None; import crosslane.strategies"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "crosslane.strategies needs Hypothesis: install it with `pip install 'crosslane[test]'`" in done.stderr
+    assert (
+        "crosslane.strategies needs Hypothesis: install it with `pip install '.[test]'` in a clone of crosslane"
+        in done.stderr
+    )
 
 
 @given(st.sampled_from(MODES), st.data())

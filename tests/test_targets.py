@@ -265,7 +265,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr == (
         "crosslane: atheris is not installed, which fuzz targets need: install the extra fuzz "
-        "(pip install 'crosslane[fuzz]')\n"
+        "(pip install '.[fuzz]' in a clone of crosslane)\n"
     )
     (tmp_path / "platform.py").write_text("import os\ndef machine(): return 'aarch64'\n")
     code = (

@@ -258,9 +258,15 @@ def environments() -> dict[str, dict[str, str]]:
     return {name.partition(":")[2]: dict(parser[name]) for name in parser.sections() if name.startswith("testenv:")}
 
 
+def test_an_action_without_a_folder_is_wrong_use(tmp_path: Path) -> None:
+    done = action(tmp_path, ECHO, IMPLS=" ")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("crosslane: the input impls names no folder: ")
+
+
 def test_every_environment_says_what_it_is_for_and_has_a_label() -> None:
     found = environments()
-    assert set(found) >= {"tests", "types", "lint", "conformance", "docs", "package"}
+    assert set(found) >= {"tests", "types", "lint", "conformance", "fuzz-smoke", "docs", "package"}
     assert all(table.get("description", "").strip() and table.get("labels", "").strip() for table in found.values())
 
 

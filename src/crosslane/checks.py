@@ -111,18 +111,26 @@ def _by_data(check: Check, covers: tuple[str, ...], watcher: str, cell: CellResu
         return Outcome(False, texts[0])
     if watcher and watcher in cell.unwatched:
         return Outcome(None, f"{watcher} cannot be observed in this lane")
-    if check.classes and (cell.num_departed or cell.skipped):
+    applies = not cell.wanted or not covers or bool(_applying(covers, cell))
+    if applies and check.classes and (cell.num_departed or cell.skipped):
         return Outcome(None, "the cell departs otherwise: answers that are wrong anyhow say nothing of this")
     return _covered(covers, cell)
+
+
+_NO_SUCH_THING = "the algorithm, or what the library shows of it, has no such thing"
+
+
+def _applying(covers: tuple[str, ...], cell: CellResult) -> list[str]:
+    return [name for name in cell.covered if any(fnmatchcase(name, pattern) for pattern in covers)]
 
 
 def _covered(covers: tuple[str, ...], cell: CellResult) -> Outcome:
     """Whether cases of the cell exercised what the check is about."""
     if cell.wanted == 0:
         return Outcome(None, "only vectors were run")
-    applying = [name for name in cell.covered if any(fnmatchcase(name, pattern) for pattern in covers)]
+    applying = _applying(covers, cell)
     if covers and not applying:
-        return Outcome(None, "the algorithm, or what the library shows of it, has no such thing")
+        return Outcome(None, _NO_SUCH_THING)
     missed = ", ".join(sorted(name for name in applying if not cell.covered[name]))
     if missed and cell.full:
         return Outcome(False, f"no case had {missed}")

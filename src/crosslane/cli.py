@@ -8,11 +8,11 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 from rich.console import Console
@@ -35,7 +35,7 @@ from crosslane.model import LibraryBuild, Registry
 from crosslane.outputs import Outputs, output_options
 from crosslane.plan import BEYOND_4_GIB, DEFAULT_SEED, LARGE_LEN, Counts, Selection
 from crosslane.planted.cli import selftest_command
-from crosslane.records import SECTORS
+from crosslane.records import REGRESSION, SECTORS
 from crosslane.registry import cells, load_registry
 from crosslane.scaffold import new_command
 from crosslane.shards import parse_shard
@@ -44,6 +44,10 @@ from crosslane.targets.cli import targets_command
 from crosslane.targets.decoding import target_decoder
 from crosslane.targets.rows import FAMILIES
 from crosslane.triage.cli import bisect_command, triage_command
+
+if TYPE_CHECKING:
+    from crosslane.findings.replay import Answer
+    from crosslane.repro import Replay
 
 __all__ = ["main"]
 
@@ -350,8 +354,8 @@ def repro(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
     impls: tuple[Path, ...],
     require_sandbox: bool,
 ) -> None:
-    """Replay a finding in its lanes, or one case by its id on the oracle and every cell of its algorithm (natively
-    unless lanes are named).
+    """Replay a finding in its lanes, or one case or regression by its id on the oracle and every cell of its algorithm
+    (natively unless lanes are named).
     """
     from crosslane.trials import is_trial  # noqa: PLC0415
 
@@ -361,6 +365,15 @@ def repro(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
             "disk` keeps of them; `crosslane findings list` has it"
         )
     _, builds = read_providers(providers)
+    if name.startswith(REGRESSION):
+        from crosslane.corpora_tools.replaying import replay_regression  # noqa: PLC0415
+
+        if gdb:
+            raise BadInput(f"{name!r} is a regression: --gdb takes that of a finding; `crosslane findings list` has it")
+        registry = _registry(impls, builds)
+        selection = Selection(patterns, lanes or _lanes_of(registry, patterns))
+        session, replays = replay_regression(registry, name, selection, require_sandbox=require_sandbox)
+        sys.exit(_told(replays, session))
     if name.count("-") != 2 and not is_trial(name):
         sys.exit(_repro_finding(name, lanes, gdb=gdb, folder=folder, impls=impls, builds=builds))
     registry = _registry(impls, builds)
@@ -378,12 +391,18 @@ def repro(  # noqa: PLR0913, PLR0917 - one parameter an option; click passes the
     session, replays = replay(
         registry, wanted, Selection(patterns, lanes), results_file=results_file, require_sandbox=require_sandbox
     )
-    click.echo("\n".join(session))
+    sys.exit(_told(replays, session))
+
+
+def _told(answers: Iterable[Replay | Answer], session: Sequence[str] = ()) -> int:
+    """Say the session and what each cell answers; the status."""
+    for line in session:
+        click.echo(line)
     departed = 0
-    for item in replays:
-        click.echo(f"{item.cell}: {'agrees' if item.agreed and not item.text else item.text or 'departs'}")
+    for item in answers:
+        click.echo(f"{item.cell}: {item.text or ('agrees' if item.agreed else 'departs')}")
         departed += not item.agreed
-    sys.exit(1 if departed else 0)
+    return 1 if departed else 0
 
 
 def _repro_trial(
@@ -392,11 +411,7 @@ def _repro_trial(
     """Repeat a trial in the selected cells."""
     from crosslane.repro import replay_trial  # noqa: PLC0415
 
-    departed = 0
-    for item in replay_trial(registry, name, selection, results_file=results_file, require_sandbox=require_sandbox):
-        click.echo(f"{item.cell}: {item.text or 'agrees'}")
-        departed += not item.agreed
-    return 1 if departed else 0
+    return _told(replay_trial(registry, name, selection, results_file=results_file, require_sandbox=require_sandbox))
 
 
 def _repro_finding(
@@ -424,12 +439,7 @@ def _repro_finding(
     if gdb:
         return debug(registry, kept, lanes)
     session, answers = replay_finding(registry, kept, lanes)
-    click.echo("\n".join(session))
-    departed = 0
-    for item in answers:
-        click.echo(f"{item.cell}: {item.text or 'agrees'}")
-        departed += not item.agreed
-    return 1 if departed else 0
+    return _told(answers, session)
 
 
 def _lanes_of(registry: Registry, patterns: tuple[str, ...]) -> tuple[str, ...]:

@@ -24,6 +24,8 @@ MAX_HANGS = 2
 """Hanging cases of one batch after which the rest of it is skipped: each costs seconds."""
 MAX_ENDED = 8
 """Times that one case is begun again where its process was ended from outside; then it is the case's own doing."""
+_MAX_WHOLE = 4
+"""Times that all cases of a batch are begun again for that."""
 CPU_BUDGET_NS = 200 * 10**9
 """CPU time after which a shim is exchanged, well before the launcher's limit on it."""
 
@@ -208,8 +210,8 @@ class Executor:
     def _answer(self) -> Done:
         """What the process says when it is done. One that was ended from outside meanwhile is no verdict on a case.
 
-        Its cases are run again, which also shows the code paths that it had noted, and after a second time those from
-        the one on that it was in. Raises ShimDied where it was always the same one.
+        Its cases are run again, which also shows the code paths that it had noted, and after ``_MAX_WHOLE`` times those
+        from the one on that it was in, so that it comes to an end. Raises ShimDied where it was always the same one.
         """
         ended, last, times = 0, -1, 0
         while True:
@@ -223,7 +225,7 @@ class Executor:
                     raise
             self._shim = None
             ended, last = ended + 1, current
-            if ended > 1 and current < self._count:
+            if ended > _MAX_WHOLE and current < self._count:
                 self._next = current
             self._start_rest()
 

@@ -36,7 +36,7 @@ from crosslane.solve import Ask
 from crosslane.trials import NUM_REPLAYS, read_trial, see_getter, see_threads, trial_batch
 from crosslane.wire import Batch, Results, Watch
 
-__all__ = ["Replay", "find_manifest", "judges_of", "replay", "replay_trial"]
+__all__ = ["Replay", "find_manifest", "judges_of", "replay", "replay_trial", "replays_of"]
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def replay(
             f"the cells given are not of {algorithm}, the case's algorithm: name one such as '{algorithm}/*'"
         )
     batch = _the_case(manifest, case_id, chosen[0])
-    return [str(algorithm), *session_lines(batch, 0)], _replays(chosen[0], batch)
+    return [str(algorithm), *session_lines(batch, 0)], replays_of(chosen[0], batch)
 
 
 def replay_trial(
@@ -183,7 +183,8 @@ def _answer(cell: CellPlan, seen: list[str]) -> Replay:
     return Replay(str(cell.cell), agreed=not departed, text=departed[0] + often if departed else "")
 
 
-def _replays(plan: AlgorithmPlan, batch: Batch) -> Iterator[Replay]:
+def replays_of(plan: AlgorithmPlan, batch: Batch) -> Iterator[Replay]:
+    """The answers of a plan's cells to a whole batch, and what judges in Python say where generic's cell is asked."""
     reference = execute_alone(plan.oracle, batch, watch=Watch(0))
     if plan.bounded and not case_within(plan.manifest, batch):
         for cell in plan.cells:

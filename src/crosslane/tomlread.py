@@ -23,7 +23,8 @@ class Field:
     """What one key must hold.
 
     ``many`` asks for a list of ``kind`` without repetitions, at least ``min_num`` of them. ``allowed`` are all legal
-    values (empty: any), ``least`` the least number, ``pattern`` a regular expression that a whole string must fit.
+    values (empty: any), ``least`` and ``most`` bound a number, ``pattern`` is a regular expression that a whole string
+    must fit.
     """
 
     kind: Literal["str", "int", "float", "bool"]
@@ -31,6 +32,7 @@ class Field:
     min_num: int = 0
     allowed: tuple[str | int, ...] = ()
     least: int | None = None
+    most: int | None = None
     pattern: str = ""
     optional: bool = False
 
@@ -71,6 +73,8 @@ def _describe(field: Field) -> str:
         text += f", allowed are {', '.join(map(str, field.allowed))}"
     if field.least is not None:
         text += f", at least {field.least}"
+    if field.most is not None:
+        text += f", at most {field.most}"
     if field.pattern:
         text += f", of the form {field.pattern}"
     return text
@@ -97,6 +101,8 @@ def _check_one(place: str, value: object, field: Field) -> object:
         raise BadInput(f"{place}has {value!r}; allowed are {', '.join(map(str, field.allowed))}")
     if field.least is not None and isinstance(value, int) and value < field.least:
         raise BadInput(f"{place}has {value}; the least allowed is {field.least}")
+    if field.most is not None and isinstance(value, int) and value > field.most:
+        raise BadInput(f"{place}has {value}; the most allowed is {field.most}")
     if field.pattern and isinstance(value, str) and not re.fullmatch(field.pattern, value):
         raise BadInput(f"{place}has {value!r}; it must be of the form {field.pattern}")
     return value

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 from crosslane import wire
 from crosslane.client import SharedMemory
 from crosslane.corpora_tools.sound import manifests
 from crosslane.corpora_tools.stats import features_of
-from crosslane.corpora_tools.stored import Entry
+from crosslane.corpora_tools.stored import Entry, line_of
 from crosslane.errors import HarnessFault
 from crosslane.execute import CAPACITY, Executor, Station
 from crosslane.findings.case import Case, whole_batch
@@ -66,23 +67,29 @@ class Minimised:
     blind: tuple[str, ...]
 
 
-def size_of(case: Case) -> tuple[int, int]:
-    """What makes a case small: bytes of data, then operations, of all its sessions."""
-    every = [item for session in case.sessions for item in session.operations]
-    return sum(len(item.data) for item in every), len(every)
+def size_of(entry: Entry) -> int:
+    """What makes a case small: the bytes that it takes as a line of a packed corpus, data and operations alike."""
+    return len(line_of(entry))
 
 
 def least(covered: Sequence[tuple[Entry, set[str]]]) -> list[Entry]:
     """Some entries that together cover what all cover, small ones first; deterministic, whatever their order.
 
-    Greedy twice: an entry is kept where it covers something that smaller ones do not, and dropped again where those
-    that were kept after it cover all of it too.
+    Greedy twice: the entry that costs least bytes for each word that is not covered yet is kept, again and again, and
+    one is dropped where those that were kept after it cover all of it too.
     """
-    ordered = sorted(covered, key=lambda pair: (size_of(pair[0].case), pair[0].digest))
+    queue = [(0.0, entry.digest, number) for number, (entry, _) in enumerate(covered)]
+    heapify(queue)
     kept: list[tuple[Entry, set[str]]] = []
     seen: set[str] = set()
-    for entry, words in ordered:
-        if not words <= seen:
+    while queue:
+        cost, digest, number = heappop(queue)
+        entry, words = covered[number]
+        new = len(words - seen)
+        now = size_of(entry) / new if new else 0.0  # costs only rise, so that what is first at its true cost is least
+        if new and now > cost:
+            heappush(queue, (now, digest, number))
+        elif new:
             kept.append((entry, words))
             seen |= words
     times: dict[str, int] = {}

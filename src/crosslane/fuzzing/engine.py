@@ -203,7 +203,7 @@ class Engine:
         board, view = self._board, self.view
         run = board.last > 0
         view.num_run, view.under_way, view.over = int(run.sum()), len(self._running), self._over
-        view.oldest = int((self._next - board.last[run & board.eligible]).max(initial=0))
+        view.oldest = int((self._committed - board.last[run & board.eligible]).max(initial=0))
         tell(view)
         view.notes.clear()
         return view

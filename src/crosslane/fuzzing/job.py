@@ -24,7 +24,7 @@ from crosslane.fuzzing.facts import KeptFinding, Snapshot
 from crosslane.fuzzing.rounds import candidates_of
 from crosslane.fuzzing.spec import Campaign
 from crosslane.fuzzing.state import State, read_state
-from crosslane.fuzzing.status import Reporter, end_lines, status_lines
+from crosslane.fuzzing.status import Reporter, end_lines, number_of, status_lines
 from crosslane.job import Job
 from crosslane.memory import return_freed_memory
 from crosslane.model import Registry
@@ -62,9 +62,10 @@ def run_campaign(job: FuzzJob) -> int:
     console = Console(soft_wrap=True)
     default_seed = f"campaign {job.campaign.name}, begun on {datetime.now(tz=UTC).date().isoformat()}"
     with held_sysroots() as held, State(job.state, job.campaign.name, job.seed, default_seed) as state:
-        registry = load_registry(data_root(), job.impls, sysroots=held)
-        findings = Findings.at(job.findings, registry.root, tuple(str(folder) for folder in job.impls))
-        work = work_of(job, registry, state.snapshot.seed, console)
+        with state.tentative():
+            registry = load_registry(data_root(), job.impls, sysroots=held)
+            findings = Findings.at(job.findings, registry.root, tuple(str(folder) for folder in job.impls))
+            work = work_of(job, registry, state.snapshot.seed, console)
         keep_manifests(work.plans)
         keeper = findings.keeper(registry, revision=revision_of(registry.root))
         board = Board(
@@ -84,7 +85,9 @@ def run_campaign(job: FuzzJob) -> int:
             try:
                 engine.run(Limits(job.seconds, job.comparisons), reporter.tell)
             except KeyboardInterrupt:
-                reporter.say(f"interrupted: {engine.view.rounds:,} rounds are kept; the same command goes on")
+                reporter.say(
+                    f"interrupted, with {number_of(engine.view.rounds, 'round')} kept; the same command goes on"
+                )
                 return 130
     snapshot, _ = read_state(job.state)
     return _say_end(as_stored(snapshot, findings.store), console, job)
@@ -120,7 +123,8 @@ def _say_end(snapshot: Snapshot, console: Console, job: FuzzJob) -> int:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     totals = snapshot.totals
-    say(f"{totals.rounds:,} rounds, {totals.comparisons:,} comparisons, {len(snapshot.findings)} findings")
+    rounds, compared = number_of(totals.rounds, "round"), number_of(totals.comparisons, "comparison")
+    say(f"{rounds}, {compared}, {number_of(len(snapshot.findings), 'finding')}")
     for line in end_lines(snapshot):
         say(line)
     if snapshot.findings:

@@ -105,6 +105,7 @@ class State:
         """
         self.path = path
         self._lock = _locked(path)
+        self._begun_here = not path.exists()
         try:
             with _explained(path):
                 self._connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
@@ -123,6 +124,18 @@ class State:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @contextmanager
+    def tentative(self) -> Iterator[None]:
+        """Where what is done in it fails, a state that was begun here is taken away again: nothing has run from it."""
+        try:
+            yield
+        except BaseException:
+            if self._begun_here:
+                self._connection.close()
+                for suffix in ("", "-wal", "-shm", ".lock"):
+                    self.path.with_name(f"{self.path.name}{suffix}").unlink(missing_ok=True)
+            raise
 
     def close(self) -> None:
         """Give the database back, and the lock."""
@@ -255,28 +268,24 @@ def _clock_notes(snapshot: Snapshot) -> tuple[str, ...]:
 def _locked(path: Path) -> int:
     """Take the lock beside a state, in which the holder's process id stands; raises BadInput."""
     lock = path.with_name(f"{path.name}.lock")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise BadInput(
-            f"{shown(lock)}: cannot be written ({error.strerror}): make the folder of the state writable, or name "
-            "another file with --state"
-        ) from None
     end = time.monotonic() + _LOCK_PATIENCE_S  # one who asks for the status holds it for a moment
     while True:
+        descriptor = _opened(path, lock)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
         except OSError:
+            holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
             if time.monotonic() > end:
-                holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
                 os.close(descriptor)
                 raise BadInput(
                     f"{shown(path)}: another campaign is at work on this state (process {holder}): wait for it, or "
                     "give this one a state of its own with --state"
                 ) from None
-            time.sleep(0.05)
+        else:
+            if os.fstat(descriptor).st_nlink:  # else its holder took it away while this one opened it
+                break
+        os.close(descriptor)
+        time.sleep(0.05)
     try:
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
@@ -286,6 +295,17 @@ def _locked(path: Path) -> int:
             f"{shown(lock)}: cannot be written ({error.strerror}): free some space and start the campaign again"
         ) from None
     return descriptor
+
+
+def _opened(path: Path, lock: Path) -> int:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise BadInput(
+            f"{shown(lock)}: cannot be written ({error.strerror}): make the folder of the state writable, or name "
+            "another file with --state"
+        ) from None
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, campaign: str, seed: str) -> None:

@@ -22,12 +22,17 @@ from crosslane.errors import HarnessFault
 from crosslane.fuzzing.engine import View
 from crosslane.fuzzing.facts import Snapshot
 
-__all__ = ["Reporter", "end_lines", "status_lines"]
+__all__ = ["Reporter", "end_lines", "number_of", "status_lines"]
 
 LINE_EVERY_S = 60.0
 _LOG_BYTES = 1 << 20
 _RATE_OVER_S = 60.0
 _MOST_SHOWN = 12
+
+
+def number_of(count: int, noun: str) -> str:
+    """So many of something, such as "1 round" and "2 rounds"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 class Reporter:
@@ -111,7 +116,8 @@ class Reporter:
         """The line a minute."""
         return (
             f"round {view.rounds:,}: {view.comparisons:,} comparisons, {self.rate():,.0f}/s, {view.num_run:,} of "
-            f"{view.num_cells:,} cells, oldest {view.oldest:,} rounds, {view.num_findings} findings, {view.void} void"
+            f"{view.num_cells:,} cells, oldest {number_of(view.oldest, 'round')}, "
+            f"{number_of(view.num_findings, 'finding')}, {view.void} void"
         )
 
     def _picture(self, view: View) -> RenderableType:
@@ -157,10 +163,14 @@ def status_lines(snapshot: Snapshot, holder: int) -> Iterator[str]:
     totals, cells = snapshot.totals, snapshot.cells.values()
     at_work = f"at work (process {holder})" if holder else "not at work"
     yield f"campaign {snapshot.campaign}, seed {snapshot.seed!r}: {at_work}"
+    if not totals.rounds:
+        yield "no round has come to its end yet"
+        return
     when = datetime.fromtimestamp(totals.clock_s, tz=UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     yield (
-        f"{totals.rounds:,} rounds, {totals.comparisons:,} comparisons, {totals.departed:,} cases departed, "
-        f"{totals.void:,} cells void; {totals.cpu_s:,.0f} s of CPU, last round at {when}"
+        f"{number_of(totals.rounds, 'round')}, {number_of(totals.comparisons, 'comparison')}, "
+        f"{number_of(totals.departed, 'case')} departed, {number_of(totals.void, 'cell')} void; "
+        f"{totals.cpu_s:,.0f} s of CPU, last round at {when}"
     )
     for hour in snapshot.hours[-3:]:
         begun = datetime.fromtimestamp(hour.begin_s, tz=UTC).strftime("%Y-%m-%d %H:00Z")
@@ -171,10 +181,10 @@ def status_lines(snapshot: Snapshot, holder: int) -> Iterator[str]:
         counts[cell.state] = counts.get(cell.state, 0) + 1
     states = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
     pairs = sum(map(len, snapshot.reached.values()))
-    yield f"{len(cells):,} cells so far: {states or 'none'}; {pairs:,} paths in length classes reached"
+    yield f"{number_of(len(cells), 'cell')} so far: {states or 'none'}; {pairs:,} paths in length classes reached"
     for cell in sorted((c for c in cells if c.state == "ran"), key=lambda c: c.last_round)[:3]:
         ago = _ago(totals.clock_s - cell.last_s)
-        yield f"longest ago: {cell.cell}, {totals.rounds - cell.last_round:,} rounds and {ago}"
+        yield f"longest ago: {cell.cell}, {number_of(totals.rounds - cell.last_round, 'round')} and {ago}"
     yield from end_lines(snapshot)
 
 
@@ -182,9 +192,10 @@ def end_lines(snapshot: Snapshot) -> Iterator[str]:
     """The findings of a campaign, those cells whose departures are not among them, and cells that were void last."""
     for finding in snapshot.findings:
         accepted = "accepted, " if finding.accepted else ""
+        rounds = number_of(finding.sightings, "round")
         yield (
-            f"finding {finding.id}: {accepted}in {finding.sightings} rounds from {finding.first_round} to "
-            f"{finding.last_round}: {finding.text}"
+            f"finding {finding.id}: {accepted}in {rounds} from {finding.first_round} to {finding.last_round}: "
+            f"{finding.text}"
         )
     for cell, why in snapshot.left:
         yield f"{cell}: departs, and is not among the findings: {why}"

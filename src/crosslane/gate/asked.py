@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crosslane.errors import BadInput
-from crosslane.gate.policy import Policy, RequiredCells
+from crosslane.gate.policy import Elsewhere, Policy, RequiredCells
 from crosslane.lanes import lanes_for_host
 from crosslane.model import Cell, Registry
 from crosslane.names import match_cell, select_cells, unknown_name
@@ -55,8 +55,24 @@ def asked_of(policy: Policy, registry: Registry, selection: Selection) -> Asked:
                 f"{policy.file}: [[lane]]: {lane.name} is required and not run: add it to lanes in [run], which has "
                 f"{', '.join(sorted(names))}"
             )
+    for item in policy.elsewhere:
+        _check_elsewhere(policy, registry, item)
     required = [(item, _named(policy, registry, run, item)) for item in policy.required]
     return Asked(policy, tuple(required))
+
+
+def _check_elsewhere(policy: Policy, registry: Registry, item: Elsewhere) -> None:
+    """Raise BadInput for a name that means nothing on the hosts that its table is about."""
+    for host in item.hosts:
+        try:
+            if item.table == "require":
+                select_cells(cells(registry, host), (item.name,))
+                continue
+            known = [lane.name for lane in lanes_for_host(registry, host)]
+            if item.name not in known:
+                raise unknown_name("lane", item.name, known)
+        except BadInput as error:
+            raise BadInput(f"{policy.file}: [[{item.table}]] of the host {host}: {error}") from None
 
 
 def _named(policy: Policy, registry: Registry, run: Sequence[Cell], item: RequiredCells) -> tuple[str, ...]:

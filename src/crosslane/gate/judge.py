@@ -13,7 +13,7 @@ from crosslane.findings.keep import ran_of
 from crosslane.findings.record import Key
 from crosslane.formats import Gated, Red
 from crosslane.gate.asked import Asked
-from crosslane.gate.coverage import LOST_RULES, lost, unlike
+from crosslane.gate.coverage import LOST_RULES, is_left_out, lost, unlike
 from crosslane.gate.policy import RequiredCells
 from crosslane.names import parse_cell
 from crosslane.plan import Counts
@@ -95,7 +95,7 @@ def _without_findings(cell: CellResult, checks: Sequence[Check]) -> tuple[Judgem
 
 
 def _reds(result: RunResult, judging: Judging) -> Iterator[Red]:
-    yield from _complete(result)
+    yield from _complete(result, prove=judging.asked.policy.prove)
     for proof in result.proofs:
         if not proof.holds:
             cure = f"restore what catches it, and see it with `crosslane selftest --fault {proof.name}`"
@@ -108,11 +108,13 @@ def _reds(result: RunResult, judging: Judging) -> Iterator[Red]:
     cells = {cell.cell: cell for cell in result.cells()}
     for required, names in judging.asked.required:
         for name in names:
-            yield from _required(required, name, cells.get(name))
-    yield from _lanes(result, judging)
+            if name in cells or not is_left_out(result, name):
+                yield from _required(required, name, cells.get(name))
+    if not (result.unfinished or result.shard):  # what a part has of a lane says nothing
+        yield from _lanes(result, judging)
 
 
-def _complete(result: RunResult) -> Iterator[Red]:
+def _complete(result: RunResult, *, prove: bool) -> Iterator[Red]:
     if not list(result.cells()):
         yield Red("complete", "run", "", "no cell was run", "correct cells and lanes in [run]")
     for name in result.unfinished:
@@ -120,6 +122,9 @@ def _complete(result: RunResult) -> Iterator[Red]:
     if result.shard:
         cure = "join all shards with `crosslane report merge`, and judge that"
         yield Red("complete", "run", result.shard, f"this is shard {result.shard} of a run", cure)
+    if prove and not (result.proofs or result.unfinished):
+        cure = "run `crosslane check` with --prove, select cells in which some lie, or take prove out of [run]"
+        yield Red("complete", "run", "proofs", "the policy asks for planted faults and none was run", cure)
 
 
 def _broken(cell: CellResult) -> Iterator[Red]:

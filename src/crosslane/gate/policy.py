@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from crosslane.data import shown
 from crosslane.errors import BadInput
-from crosslane.isa import host_arch
+from crosslane.isa import ARCHES, host_arch
 from crosslane.names import nearest
 from crosslane.plan import DEFAULT_SEED, Counts
 from crosslane.tomlread import Field, read_fields, read_toml
 
-__all__ = ["POLICY_VERSION", "Policy", "RequiredCells", "RequiredLane", "read_policy"]
+__all__ = ["POLICY_VERSION", "Elsewhere", "Policy", "RequiredCells", "RequiredLane", "read_policy"]
 
 POLICY_VERSION = 1
 
@@ -30,7 +30,7 @@ _RUN = {
     "lanes": Field(kind="str", many=True, min_num=1, optional=True),
     "without": Field(kind="str", many=True, optional=True),
     "count": Field(kind="int", least=1, optional=True),
-    "share": Field(kind="int", least=1, optional=True),
+    "share": Field(kind="int", least=1, most=1000, optional=True),
     "vectors": Field(kind="str", allowed=("all", "own"), optional=True),
     "seed": Field(kind="str", pattern=r".*\S.*", optional=True),
     "prove": Field(kind="bool", optional=True),
@@ -38,7 +38,7 @@ _RUN = {
 _COUNTS = {name: Field(kind="int", least=1, optional=True) for name in vars(Counts())}
 _REQUIRE = {
     "cells": Field(kind="str"),
-    "hosts": Field(kind="str", many=True, min_num=1, optional=True),
+    "hosts": Field(kind="str", many=True, min_num=1, allowed=ARCHES, optional=True),
     "may_decline": Field(kind="bool", optional=True),
     "min_comparisons": Field(kind="int", least=1, optional=True),
     "min_vectors": Field(kind="int", least=1, optional=True),
@@ -46,7 +46,7 @@ _REQUIRE = {
 }
 _LANE = {
     "name": Field(kind="str"),
-    "hosts": Field(kind="str", many=True, min_num=1, optional=True),
+    "hosts": Field(kind="str", many=True, min_num=1, allowed=ARCHES, optional=True),
     "min_comparisons": Field(kind="int", least=1, optional=True),
 }
 
@@ -75,6 +75,15 @@ class RequiredLane:
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """A pattern or a lane of a table that is about other hosts than this one; its name is checked here too."""
+
+    table: Literal["require", "lane"]
+    name: str
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Policy:
     """What a gate runs and asks. ``file`` is its name as messages have it; ``deviations`` is None for the usual file.
 
@@ -94,6 +103,7 @@ class Policy:
     prove: bool
     required: tuple[RequiredCells, ...]
     required_lanes: tuple[RequiredLane, ...]
+    elsewhere: tuple[Elsewhere, ...] = ()
 
 
 def read_policy(path: Path, checks: Mapping[str, object] | frozenset[str], host: str | None = None) -> Policy:
@@ -112,11 +122,14 @@ def read_policy(path: Path, checks: Mapping[str, object] | frozenset[str], host:
             "keep one of them"
         )
     arch = host or host_arch()
-    required = [_required(path, values, checks) for values in _rows(path, table, "require", _REQUIRE, arch)]
-    lanes = [
-        RequiredLane(values["name"], values.get("min_comparisons", 1))
-        for values in _rows(path, table, "lane", _LANE, arch)
-    ]
+    rows, more_rows = _rows(path, table, "require", _REQUIRE, arch)
+    lane_rows, more_lanes = _rows(path, table, "lane", _LANE, arch)
+    required = [_required(path, values, checks) for values in rows]
+    for values in more_rows:
+        _required(path, values, checks)
+    lanes = [RequiredLane(values["name"], values.get("min_comparisons", 1)) for values in lane_rows]
+    elsewhere = [Elsewhere("require", values["cells"], values["hosts"]) for values in more_rows]
+    elsewhere += [Elsewhere("lane", values["name"], values["hosts"]) for values in more_lanes]
     if not required and not lanes:
         raise BadInput(
             f"{shown(path)}: requires nothing on {arch}: add a table [[require]] with the pattern of cells that must "
@@ -137,6 +150,7 @@ def read_policy(path: Path, checks: Mapping[str, object] | frozenset[str], host:
         prove=run.get("prove", False),
         required=tuple(required),
         required_lanes=tuple(lanes),
+        elsewhere=tuple(elsewhere),
     )
 
 
@@ -149,13 +163,14 @@ def _table(path: Path, table: Mapping[str, Any], name: str) -> Mapping[str, Any]
 
 def _rows(
     path: Path, table: Mapping[str, Any], name: str, fields: Mapping[str, Field], host: str
-) -> list[dict[str, Any]]:
-    """The tables of an array that are about this host."""
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The tables of an array that are about this host, and those that are about others."""
     rows = table.get(name, [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise BadInput(f"{shown(path)}: {name} must be written as tables [[{name}]]")
     read = [read_fields(path, row, fields, where=f"[[{name}]] {number}") for number, row in enumerate(rows, 1)]
-    return [values for values in read if host in values.get("hosts", (host,))]
+    here = [values for values in read if host in values.get("hosts", (host,))]
+    return here, [values for values in read if values not in here]
 
 
 def _required(path: Path, values: Mapping[str, Any], checks: Mapping[str, object] | frozenset[str]) -> RequiredCells:

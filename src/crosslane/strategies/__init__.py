@@ -10,19 +10,21 @@ try:
     import hypothesis as _hypothesis
 except ImportError as error:
     raise ImportError(
-        "crosslane.strategies needs Hypothesis: install it with `pip install 'crosslane[test]'`"
+        "crosslane.strategies needs Hypothesis: install it with `pip install '.[test]'` in a clone of crosslane"
     ) from error
 
 from crosslane.strategies.machine import SessionMachine, machine_for
 from crosslane.strategies.pair import Departed, Pair, open_pair, pairs_of
-from crosslane.strategies.profiles import load_profile
+from crosslane.strategies.profiles import chosen_profile, load_profile
 from crosslane.strategies.sessions import sessions
+from crosslane.strategies.spread import spread
 from crosslane.strategies.values import contents, ivs, keys, lengths, manifest_named, places
 
 __all__ = [
     "Departed",
     "Pair",
     "SessionMachine",
+    "chosen_profile",
     "contents",
     "ivs",
     "keys",
@@ -34,6 +36,7 @@ __all__ = [
     "pairs_of",
     "places",
     "sessions",
+    "spread",
 ]
 
 del _hypothesis

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 
 from crosslane.errors import BadInput
 
-__all__ = ["PROFILES", "VARIABLE", "load_profile"]
+__all__ = ["PROFILES", "VARIABLE", "chosen_profile", "load_profile"]
 
 PROFILES = ("ci", "nightly")
 VARIABLE = "CROSSLANE_HYPOTHESIS_PROFILE"
@@ -17,14 +17,20 @@ _SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_
 """An emulated example takes milliseconds, and a session of long messages much data: neither says anything of a test."""
 
 
+def chosen_profile(name: str | None = None) -> str:
+    """``name``, else what ``CROSSLANE_HYPOTHESIS_PROFILE`` says, else ``ci``; raises BadInput for one that is none."""
+    chosen = name if name is not None else os.environ.get(VARIABLE) or PROFILES[0]
+    if chosen not in PROFILES:
+        raise BadInput(f"{VARIABLE} is {chosen!r}, allowed are {', '.join(PROFILES)}; correct it")
+    return chosen
+
+
 def load_profile(name: str | None = None) -> settings:
     """Choose a profile for all tests of this process: by name, else by ``CROSSLANE_HYPOTHESIS_PROFILE``, else ``ci``.
 
     Raises BadInput for a name that is none.
     """
-    chosen = name if name is not None else os.environ.get(VARIABLE) or PROFILES[0]
-    if chosen not in PROFILES:
-        raise BadInput(f"{VARIABLE} is {chosen!r}, allowed are {', '.join(PROFILES)}; correct it")
+    chosen = chosen_profile(name)
     settings.register_profile(
         "ci",
         derandomize=True,
@@ -37,7 +43,7 @@ def load_profile(name: str | None = None) -> settings:
     settings.register_profile(
         "nightly",
         derandomize=False,
-        max_examples=2000,
+        max_examples=500,
         stateful_step_count=50,
         deadline=None,
         print_blob=True,

@@ -35,7 +35,8 @@ def _atheris() -> ModuleType:
                 "such as 'ctr(sm4)/sm4-ce@aarch64_qemu_max' runs under the emulator"
             ) from None
         raise MissingTool(
-            "atheris is not installed, which fuzz targets need: install the extra fuzz (pip install 'crosslane[fuzz]')"
+            "atheris is not installed, which fuzz targets need: install the extra fuzz (pip install '.[fuzz]' in a "
+            "clone of crosslane)"
         ) from None
 
 
