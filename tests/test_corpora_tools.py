@@ -340,6 +340,19 @@ def test_inputs_of_a_target_are_decoded_by_it(tmp_path: Path) -> None:
     assert ["empty: means no operation" in str(problem) for problem in corpus.problems] == [True]
 
 
+def test_inputs_of_a_target_are_minimised_as_it_decodes_them(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    cell = f"{CTR}/sm4-generic@{NATIVE}"
+    for number in range(3):
+        (tmp_path / "corpus" / f"{number}").write_bytes(bytes((number, *range(60))))
+    found = run("minimise", tmp_path / "new", tmp_path / "corpus", "--cell", cell)
+    assert found.status == 2
+    assert "of an input of a fuzz target name the target with --target" in found.err
+    found = run("minimise", tmp_path / "new", tmp_path / "corpus", "--cell", cell, "--target", "oneshot")
+    assert found.status == 0, found.err
+    assert "1 of 1 cases cover the same " in found.out  # the three mean one case
+
+
 def test_cells_without_a_target_are_refused(run: Run, tmp_path: Path) -> None:
     found = run("merge", tmp_path / "new", tmp_path, "--cell", "ctr")
     assert (found.status, found.err.count("\n")) == (2, 1)

@@ -43,7 +43,7 @@ def test_a_campaign_that_goes_on_counts_and_shows_what_was_found_before(found: C
     log = log_of(found.state)
     before = len(log.read_text().splitlines())
     assert found.run("--count", "60000").returncode == 1  # which runs no round more
-    assert ", 1 findings, " in log.read_text().splitlines()[before:][-1]
+    assert ", 1 finding, " in log.read_text().splitlines()[before:][-1]
 
 
 def test_the_picture_shows_earlier_findings(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_the_picture_shows_earlier_findings(tmp_path: Path) -> None:
     with Reporter(console, "a title", tmp_path / "x.log") as reporter:
         view = View(1, 2, 0, 3, earlier={"0123": "sm4-x, ctr(sm4): differs"})
         console.print(reporter._picture(view))
-        assert ", 1 findings, " in reporter.line(view)
+        assert ", 1 finding, " in reporter.line(view)
     text = console.export_text()
     assert "0123  sm4-x, ctr(sm4): differs" in text
 

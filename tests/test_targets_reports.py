@@ -13,7 +13,6 @@ import pytest
 
 from crosslane.data import data_root
 from crosslane.errors import BadInput
-from crosslane.targets import reports
 from crosslane.targets.keep import read_inputs
 from crosslane.targets.options import Options
 from crosslane.targets.reports import Keeping, leave_report, run_below
@@ -30,7 +29,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(Path(command[6]).name)
         return subprocess.CompletedProcess(command, 1)
 
-    monkeypatch.setattr(reports.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     return names
 
 

@@ -38,7 +38,12 @@ DecoderOf = Callable[[str, tuple[str, ...], tuple[Path, ...]], "Callable[[bytes,
 
 def add_corpora_tools(group: click.Group, families: Sequence[str], decoder_of: DecoderOf) -> None:
     """Put the commands into ``crosslane corpora``, and ``regress`` into ``crosslane findings``."""
-    for command in (_merge_command(families, decoder_of), minimise_command, stats_command, verify_command):
+    for command in (
+        _merge_command(families, decoder_of),
+        _minimise_command(families, decoder_of),
+        stats_command,
+        verify_command,
+    ):
         group.add_command(command)
     findings_command.add_command(regress_command)
 
@@ -106,35 +111,48 @@ def _merge_command(families: Sequence[str], decoder_of: DecoderOf) -> click.Comm
     return merge_command
 
 
-@click.command("minimise")
-@_INTO
-@_SOURCES
-@click.option("--cell", "patterns", multiple=True, help="Pattern of cells whose code paths count (default: all).")
-@click.option("--lane", "lanes", multiple=True, help="Lane of these cells (default: the native one).")
-@_IMPLS
-def minimise_command(
-    into: Path, sources: tuple[Path, ...], patterns: tuple[str, ...], lanes: tuple[str, ...], impls: tuple[Path, ...]
-) -> None:
-    """Add to INTO the few cases of corpora that take all code paths, by length class, and have all features."""
-    from crosslane.corpora_tools.merging import gathered  # noqa: PLC0415
-    from crosslane.corpora_tools.minimising import minimise  # noqa: PLC0415
-    from crosslane.corpora_tools.sound import manifests  # noqa: PLC0415
-    from crosslane.corpora_tools.writing import existing, write_cases  # noqa: PLC0415
-    from crosslane.plan import Selection, native_lane  # noqa: PLC0415
-
-    registry = _registry(impls)
-    before = existing(into)
-    every = gathered(sources, None, manifests(registry))
-    selection = Selection(patterns, lanes or (native_lane(registry).name,))
-    found = minimise(registry, every.sorted(), selection)
-    added = write_cases(into, found.entries, before=before)
-    for text in found.blind:
-        click.echo(f"note: {text}")
-    click.echo(
-        f"{shown(into)}: {len(found.entries)} of {len(every.entries)} cases cover the same {len(found.words)} paths "
-        f"and features; {len(added)} of them were added"
+def _minimise_command(families: Sequence[str], decoder_of: DecoderOf) -> click.Command:
+    @click.command("minimise")
+    @_INTO
+    @_SOURCES
+    @click.option("--cell", "patterns", multiple=True, help="Pattern of cells whose code paths count (default: all).")
+    @click.option("--lane", "lanes", multiple=True, help="Lane of these cells (default: the native one).")
+    @click.option(
+        "--target", type=click.Choice(families), help="Fuzz target, run with the same --cell, whose inputs FROM hold."
     )
-    _tell(every.problems, "they were left out, all else was minimised")
+    @_IMPLS
+    def minimise_command(
+        into: Path,
+        sources: tuple[Path, ...],
+        patterns: tuple[str, ...],
+        lanes: tuple[str, ...],
+        target: str | None,
+        impls: tuple[Path, ...],
+    ) -> None:
+        """Add to INTO the few cases of corpora that take all code paths, by length class, and have all features."""
+        from crosslane.corpora_tools.foreign import decode  # noqa: PLC0415
+        from crosslane.corpora_tools.merging import gathered  # noqa: PLC0415
+        from crosslane.corpora_tools.minimising import minimise  # noqa: PLC0415
+        from crosslane.corpora_tools.sound import manifests  # noqa: PLC0415
+        from crosslane.corpora_tools.writing import existing, write_cases  # noqa: PLC0415
+        from crosslane.plan import Selection, native_lane  # noqa: PLC0415
+
+        registry = _registry(impls)
+        before = existing(into)
+        decoder = decode if target is None else decoder_of(target, patterns, impls)
+        every = gathered(sources, None, manifests(registry), decoder)
+        selection = Selection(patterns, lanes or (native_lane(registry).name,))
+        found = minimise(registry, every.sorted(), selection)
+        added = write_cases(into, found.entries, before=before)
+        for text in found.blind:
+            click.echo(f"note: {text}")
+        click.echo(
+            f"{shown(into)}: {len(found.entries)} of {len(every.entries)} cases cover the same {len(found.words)} "
+            f"paths and features; {len(added)} of them were added"
+        )
+        _tell(every.problems, "they were left out, all else was minimised")
+
+    return minimise_command
 
 
 @click.command("stats")

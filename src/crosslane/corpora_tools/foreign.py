@@ -32,8 +32,11 @@ _CASE_NAME = re.compile(r"[0-9a-f]{64}\.json|.+\.jsonl")
 
 
 def decode(data: bytes, where: str) -> Case:
-    """The case of an input of the suite's fuzz targets: the binary form of a stored case."""
-    return case_from_bytes(data, where)
+    """The case of an input that is the binary form of a stored case; raises BadInput for any other."""
+    try:
+        return case_from_bytes(data, where)
+    except BadInput as error:
+        raise BadInput(f"{error}; of an input of a fuzz target name the target with --target") from None
 
 
 def format_of(path: Path) -> str:
