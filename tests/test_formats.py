@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -15,7 +16,7 @@ import jsonschema
 import pytest
 import xmlschema
 from markdown_it import MarkdownIt
-from resulting import FOUND, HOSTILE, NATIVE, accepted, algorithm, cell, declined, every, hostile, red, run, void
+from resulting import FAULT, FOUND, HOSTILE, NATIVE, accepted, algorithm, cell, declined, every, hostile, red, run, void
 
 from crosslane.data import data_root
 from crosslane.formats import Gated, Place, Red, junit_text, ktap_text, markdown_text, matrix_lines, sarif_text
@@ -354,7 +355,7 @@ def test_markdown_says_what_is_red_and_what_to_do() -> None:
     assert "### Crosslane gate: RED" in text
     assert "| `lost-paths` |" in text
     assert "bring it back" in text
-    assert "1 more are red in the baseline too" in text
+    assert "1 are red in the baseline too" in text
     _, page = shown_markdown(every())
     assert BAD in page
     assert "void: no answer" in page
@@ -401,3 +402,23 @@ def test_the_matrix_has_a_row_an_algorithm_and_a_column_a_lane() -> None:
 def test_a_finding_names_its_case_in_every_format() -> None:
     assert FOUND.case_id in junit_text(every())
     assert FOUND.case_id in ktap_text(every())
+
+
+def test_markdown_says_what_it_leaves_out() -> None:
+    many = run(
+        *(
+            accepted(f"ctr(toy)/toy-{number}@{NATIVE}", faults=(replace(FAULT, accepted=f"reason {number}"),))
+            for number in range(33)
+        )
+    )
+    assert "3 more are in the other outputs." in markdown_text(many)
+    green = markdown_text(run(cell()), Gated("gate.toml", ("findings",), (), (KNOWN,)))
+    assert "1 are red in the baseline too and do not count." in green
+    wide = run(*(algorithm(red(f"ctr(toy{number})/toy@{NATIVE}"), name=f"ctr(toy{number})") for number in range(2500)))
+    assert "characters long, is left out: `crosslane report --matrix` has it." in markdown_text(wide)
+
+
+def test_an_absolute_policy_is_a_file_in_sarif() -> None:
+    gated = Gated("/a b/gate.toml", ("lanes",), (Red("lanes", NATIVE, "", "nothing ran", "run"),))
+    (only,) = json.loads(sarif_text(run(cell()), {}, gated))["runs"][0]["results"]
+    assert only["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "file:///a%20b/gate.toml"}

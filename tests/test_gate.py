@@ -37,6 +37,7 @@ from crosslane.formats import Gated, Red
 from crosslane.gate.asked import Asked, asked_of, selection_of
 from crosslane.gate.cli import gate_lines
 from crosslane.gate.coverage import check_baseline
+from crosslane.gate.given import GIVEN_RULES, with_given
 from crosslane.gate.judge import RULES, Judging, gate_status, judge, with_deviations
 from crosslane.gate.policy import Elsewhere, Policy, RequiredCells, RequiredLane, read_policy
 from crosslane.plan import Counts
@@ -339,6 +340,34 @@ def test_the_verdict_depends_on_nothing_but_what_is_given() -> None:
     before, now = run(cell(), cell(GENERIC)), run(red(), declined(), void())
     first = judged(now, judging("x", deviations=(deviation(),)), before)
     assert judged(now, judging("x", deviations=(deviation(),)), before) == first
+
+
+# --- results that were made before ---
+
+
+@pytest.mark.parametrize(
+    ("changes", "any_revision", "keys", "note"),
+    [
+        ({}, False, [], ""),
+        ({"revision": "f" * 40}, False, [("revision", "run", "")], ""),
+        ({"revision": ""}, False, [("revision", "run", "")], ""),
+        ({"revision": "f" * 40}, True, [], "the results are of revision ffffffffffff, this tree is abcdef012345"),
+        ({"counts": vars(Counts.each(10))}, True, [("run-counts", "run", "")], ""),
+        ({"counts": {}}, False, [("run-counts", "run", "")], ""),
+        ({"seed": "another"}, False, [], "the results have the seed 'another', the policy 'a seed'"),
+    ],
+)
+def test_results_that_were_made_before_are_held_against_the_run_of_the_policy(
+    changes: dict[str, Any], any_revision: bool, keys: list[tuple[str, str, str]], note: str
+) -> None:
+    result = replace(GREEN, **changes)
+    gated = with_given(judged(result, judging()), result, policy(), "abcdef0123456789", any_revision=any_revision)
+    assert rules(gated) == keys
+    assert gate_status(gated) == (1 if keys else 0)
+    assert note in " ".join(gated.notes)
+    assert bool(note) == bool(gated.notes)
+    assert set(GIVEN_RULES) <= set(gated.rules)
+    assert all(re_verb(item) and item.text for item in gated.reds)
 
 
 # --- policies ---

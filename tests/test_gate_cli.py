@@ -108,6 +108,18 @@ def test_shards_come_to_what_the_whole_run_comes_to(tmp_path: Path) -> None:
     assert "complete: run: this is shard 1/3 of a run: join all shards" in alone.stdout
 
 
+def test_results_of_another_run_than_the_policy_has_are_red(ran: Path, tmp_path: Path) -> None:
+    policy(tmp_path)
+    write_json(replace(read_json(ran / "out.json"), revision="f" * 40), tmp_path / "other.json")
+    given = ["gate", "--policy", "gate.toml", "--result", "other.json"]
+    done = crosslane(*given, folder=tmp_path)
+    assert done.returncode == 1
+    assert "revision: run: the results are of revision ffffffffffff, this tree is " in done.stdout
+    done = crosslane(*given, "--any-revision", folder=tmp_path)
+    assert done.returncode == 0
+    assert "note: the results are of revision ffffffffffff" in done.stdout
+
+
 def test_a_wrong_implementation_is_red_at_its_getter(ran: Path, tmp_path: Path) -> None:
     folder = lay_out(tmp_path / "theirs", [Plant(WRONG, WRONG)])
     policy(tmp_path, cells=f'["ctr(sm4)/planted-{WRONG}", "ctr(sm4)/sm4-generic"]')
@@ -232,6 +244,7 @@ def test_no_permission_for_outputs(ran: Path, tmp_path: Path, name: str, command
         (["--nightly", "--day", "yesterday"], "--day 'yesterday' is no date; write a day as 2027-03-31"),
         (["--nightly", "--seed", "x"], "--seed and --nightly both give the seed"),
         (["--seed", " "], "the seed is empty"),
+        (["--any-revision"], "--any-revision is about the results of --result"),
         (["--only-new"], "only what is new against a baseline is red: name one with --baseline"),
         (["--baseline", "none.json"], "none.json: is no file"),
         (["--json", "a", "--junit", "a"], "--json and --junit both name it"),

@@ -73,6 +73,17 @@ def test_one_that_cannot_be_written_leaves_all_as_they_were(tmp_path: Path) -> N
     assert stat.S_ISCHR(full.stat().st_mode)
 
 
+def test_a_link_stays_one_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    target, link = tmp_path / "folder" / "target", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_files({link: "new"})
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["folder", "link", "target"]
+
+
 def test_whole_files_name_the_one_that_failed(tmp_path: Path) -> None:
     with pytest.raises(NotWritten) as caught:
         write_files({tmp_path / "a": "text", tmp_path / "none" / "b": "text"})

@@ -20,7 +20,8 @@ class NotWritten(OSError):
 
 
 def _beside(path: Path) -> Path:
-    return path.with_name(f".crosslane-{os.getpid()}-{path.name}")
+    whole = path.resolve()  # a link stays one, and what it leads to is replaced
+    return whole.with_name(f".crosslane-{os.getpid()}-{whole.name}")
 
 
 def _replaced(path: Path) -> bool:
@@ -49,7 +50,7 @@ def write_files(texts: Mapping[Path, str]) -> None:
             with made.open("w", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(text)
         for made, path in staged:
-            made.replace(path)
+            made.replace(path.resolve())
     except OSError as error:
         raise NotWritten(path, error) from error
     finally:

@@ -60,6 +60,10 @@ def _lines(result: RunResult, gated: Gated | None) -> Iterator[str]:
     if accepted:
         yield ""
         yield from (f"- {code(text)}" for text in accepted[:_MOST_ROWS])
+        yield from _more(len(accepted))
+    if gated and gated.known:
+        yield ""
+        yield f"{len(gated.known):,} are red in the baseline too and do not count."
     if green:
         return
     yield ""
@@ -73,9 +77,6 @@ def _reds(gated: Gated) -> Iterator[str]:
     for red in gated.reds[:_MOST_ROWS]:
         yield f"| {code(red.rule)} | {code(red.about)} | {code(red.text)} | {code(red.cure)} |"
     yield from _more(len(gated.reds))
-    if gated.known:
-        yield ""
-        yield f"{len(gated.known):,} more are red in the baseline too and do not count."
 
 
 def _red_cells(result: RunResult) -> Iterator[str]:
@@ -105,8 +106,10 @@ def _more(count: int) -> Iterator[str]:
 
 def _matrix(result: RunResult) -> Iterator[str]:
     text = "\n".join(matrix_lines(result))
-    if len(text) <= _MOST_MATRIX:
-        yield ""
+    yield ""
+    if len(text) > _MOST_MATRIX:
+        yield f"The table of all lanes, {len(text):,} characters long, is left out: `crosslane report --matrix` has it."
+    else:
         yield "<details><summary>all algorithms and lanes</summary>"
         yield ""
         yield "```"

@@ -116,7 +116,8 @@ def _findings(result: RunResult, places: Mapping[str, Place]) -> Iterator[dict[s
 
 
 def _gate(gated: Gated, places: Mapping[str, Place]) -> Iterator[dict[str, Any]]:
-    policy = Place(quote(gated.policy), "" if gated.policy.startswith("/") else "SRCROOT", 1)
+    absolute = gated.policy.startswith("/")
+    policy = Place(("file://" if absolute else "") + quote(gated.policy), "" if absolute else "SRCROOT", 1)
     for red in gated.reds:
         made = _result(f"gate/{red.rule}", f"{red.about}: {red.text}: {red.cure}", _place_of(red, places) or policy)
         made["partialFingerprints"] = {"crosslane/v1": _fingerprint(*red.key)}

@@ -22,6 +22,7 @@ from crosslane.formats import Gated, Red, matrix_lines, places_of
 from crosslane.formats.outcomes import one_line
 from crosslane.gate.asked import asked_of, selection_of
 from crosslane.gate.coverage import check_baseline
+from crosslane.gate.given import with_given
 from crosslane.gate.judge import Judging, gate_status, judge, with_deviations
 from crosslane.gate.policy import Policy, read_policy
 from crosslane.html.cli import page_options
@@ -65,6 +66,7 @@ class _Run:
     help="Results of an earlier run, of which nothing may be lost.",
 )  # fmt: skip
 @click.option("--result", "result_file", type=click.Path(path_type=Path), help="Judge these results, and run nothing.")
+@click.option("--any-revision", is_flag=True, help="--result may be of another revision than this tree.")
 @click.option("--only-new", is_flag=True, help="What is red in the baseline too does not count.")
 @click.option("--seed", help="Any sentence; it decides every case (default: the policy's).")
 @click.option("--nightly", is_flag=True, help="Take a sentence with the day in it for the seed.")
@@ -84,6 +86,7 @@ def gate_command(  # noqa: PLR0913 - one parameter an option; click passes them 
     policy_file: Path,
     baseline_file: Path | None,
     result_file: Path | None,
+    any_revision: bool,
     only_new: bool,
     seed: str | None,
     nightly: bool,
@@ -112,6 +115,8 @@ def gate_command(  # noqa: PLR0913 - one parameter an option; click passes them 
     judging = Judging(asked, checks, load_deviations(deviations_file), shown(deviations_file), today)
     if (only_new or policy.only_new) and baseline_file is None:
         raise BadInput(f"{policy.file}: only what is new against a baseline is red: name one with --baseline")
+    if any_revision and result_file is None:
+        raise BadInput("--any-revision is about the results of --result: give both, or leave it out")
     given_result = read_json(result_file) if result_file is not None else None
     baseline = read_json(baseline_file) if baseline_file is not None else None
     if baseline is not None:
@@ -129,10 +134,8 @@ def gate_command(  # noqa: PLR0913 - one parameter an option; click passes them 
     result = with_deviations(result, judging)
     before = with_deviations(baseline, judging) if baseline is not None else None
     gated = judge(result, judging, before, only_new=only_new or policy.only_new)
-    here = revision_of(registry.root)
-    if result.revision != here:
-        note = f"the results are of revision {result.revision[:12] or 'unknown'}, this tree is {here[:12] or 'unknown'}"
-        gated = replace(gated, notes=(note, *gated.notes))
+    if given_result is not None:
+        gated = with_given(gated, result, policy, revision_of(registry.root), any_revision=any_revision)
     for line in (*matrix_lines(result), "", *gate_lines(result, gated)):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     replace(outputs, matrix=False).write(result, gated)
