@@ -91,9 +91,8 @@ def environment(folder: Path) -> Path:
 
 def pip(folder: Path, *arguments: str | Path) -> None:
     python = folder / "bin" / "python"
-    done = run(
-        [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", *arguments], cwd=ROOT
-    )
+    options = ("--quiet", "--no-deps", "--ignore-installed")  # the environment of these tests may have the same version
+    done = run([sys.executable, "-m", "pip", "--python", python, "install", *options, *arguments], cwd=ROOT)
     assert done.status == 0, done.err
 
 
