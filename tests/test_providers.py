@@ -160,7 +160,8 @@ def test_wrong_tags_are_refused_and_give_no_plaintext(bench: Bench) -> None:
     for provider, domain in EVERY:
         if (domain.mode, domain.cipher) not in (("ccm", "aes"), ("gcm", "aes")):
             continue
-        batch = bench.batch(bench.manifest(provider, domain), domain)
+        known = KNOWN.get((provider.name, domain.mode), {})
+        batch = bench.batch(bench.manifest(provider, domain, **known), domain)
         ours, theirs = bench.run(provider, domain, batch)
         assert np.count_nonzero(theirs.statuses == Status.BAD_TAG) > 0
         assert np.array_equal(ours.out, theirs.out)
