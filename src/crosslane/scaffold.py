@@ -19,7 +19,7 @@ __all__ = ["begin", "new_command"]
 
 _NAME = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
-_METADATA = """# Every key: docs/reference/metadata.md
+_METADATA = """# Every key: docs/reference/metadata.md of the repository
 driver = "{driver}"
 isa = "any"
 features = []
