@@ -146,7 +146,9 @@ def test_a_fault_in_process_says_how_to_go_on(plants: Path, tmp_path: Path) -> N
     (tmp_path / "corpus").mkdir()
     done = target("streaming", *flags, "-fork=1", "-ignore_crashes=1", "-max_total_time=12", "corpus", cwd=tmp_path)
     assert re.search(r"crash: 0/0/[1-9]", done.stderr), done.stderr
-    assert "fuzzed for 12 seconds" in done.stderr  # it went on to its end; its status is that of its last job
+    assert re.search(
+        r"fuzzed for 1[2-9] seconds", done.stderr
+    )  # it went on to its end; its status is that of its last job
 
 
 @pytest.mark.parametrize(
