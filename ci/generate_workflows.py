@@ -29,6 +29,8 @@ PINNED = {
 }
 """Each action by commit and the release that it is."""
 NOT_IN_CONTAINER = {"libwolfssl-dev": "wolfSSL is under the GPL, and its adapter is not distributed"}
+FOR_TESTS = frozenset({"chromium", "gnupg", "libclang-rt-dev"})
+"""What the project's own tests alone need: they look at pages, sign, and link libFuzzer."""
 DEBIAN = "debian 12"
 _HEAD = """# SPDX-License-Identifier: Apache-2.0
 # Made by ci/generate_workflows.py from ci/lanes.toml: change that, and run it again.
@@ -196,9 +198,9 @@ jobs:
 
 
 def packages(host: str) -> list[str]:
-    """The Debian packages of the container on a host: all that the suite needs but what must not be distributed."""
+    """The Debian packages of the container on a host: all that a check needs and that may be distributed."""
     wanted = [need.package for need in prepare.needs(host, DEBIAN)]
-    return [name for name in wanted if name not in NOT_IN_CONTAINER]
+    return [name for name in wanted if name not in NOT_IN_CONTAINER and name not in FOR_TESTS]
 
 
 def container() -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 import generate_workflows
+import prepare
 import pytest
 import yaml
 
@@ -243,7 +244,12 @@ def test_the_container_leaves_out_what_must_not_be_distributed() -> None:
     removed = re.findall(r"rm -r \S+/_suite/impls/providers/(\S+) ", text)
     assert removed == [provider.name for provider in kept_back]
     commands = "".join(line for line in text.splitlines() if not line.startswith("#"))
-    assert not [name for name in generate_workflows.NOT_IN_CONTAINER if name in commands]
+    left_out = {*generate_workflows.NOT_IN_CONTAINER, *generate_workflows.FOR_TESTS}
+    assert not [name for name in left_out if name in commands]
+    every = {
+        need.package for host in generate_workflows.HOSTS for need in prepare.needs(host, generate_workflows.DEBIAN)
+    }
+    assert left_out <= every
     for host in generate_workflows.HOSTS:
         assert all(re.search(rf"[\s\"]{re.escape(name)}[\s\"]", text) for name in generate_workflows.packages(host))
     assert host_arch() in generate_workflows.HOSTS

@@ -26,7 +26,7 @@ from crosslane.plan import AlgorithmPlan, CellPlan, Counts, Selection, make_plan
 from crosslane.tomlread import Field, read_fields, read_toml
 from crosslane.wire import Watch
 
-__all__ = ["Overhead", "measure_overhead", "measure_throughput", "report_harness"]
+__all__ = ["Overhead", "measure_overhead", "measure_throughput", "on_one_core", "report_harness"]
 
 _TARGETS_FILE = Path(__file__).parent / "bench" / "harness.toml"
 SESSIONS = 1024
@@ -119,8 +119,8 @@ def _bench(plan: AlgorithmPlan, cell: CellPlan, *, message_len: int, watch: Watc
 
 
 @contextmanager
-def _on_one_core() -> Iterator[None]:
-    """Keep this process and the shims that it starts on one core, where they share its caches."""
+def on_one_core() -> Iterator[None]:
+    """Keep this process and all that it starts on one core, where they share its caches."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(allowed)})
     try:
@@ -139,7 +139,7 @@ def measure_overhead(
     output_only: list[float] = []
     everything: list[float] = []
     with (
-        _on_one_core(),
+        on_one_core(),
         _bench(plan, cell, message_len=message_len, watch=Watch(0)) as plain,
         _bench(plan, cell, message_len=message_len, watch=Watch.ALL) as watched,
     ):
@@ -156,7 +156,7 @@ def measure_throughput(registry: Registry, pattern: str, *, message_len: int, se
     """Comparisons a second on one core, all watchers on: a fresh iv for each message, a fresh key every 8."""
     keep_freed_memory()
     plan, cell = _plan(registry, pattern)
-    with _on_one_core(), _bench(plan, cell, message_len=message_len, watch=Watch.ALL) as bench:
+    with on_one_core(), _bench(plan, cell, message_len=message_len, watch=Watch.ALL) as bench:
         rates: list[float] = []
         end = time.monotonic() + seconds
         while time.monotonic() < end or len(rates) < 5:

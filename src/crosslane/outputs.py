@@ -46,11 +46,14 @@ class Outputs:
     places: Places = dict
     page: Page = _no_page
 
-    def check(self) -> None:
-        """Raise BadInput for a file that cannot be written, before anything is done for it."""
+    def check(self, *inputs: Path | None) -> None:
+        """Raise BadInput for a file that cannot be written, or is one of ``inputs``, before anything is done for it."""
         seen: dict[Path, str] = {}
+        read = {path.resolve() for path in inputs if path is not None}
         for name, path in self.files.items():
             whole = path.resolve()
+            if whole in read:
+                raise BadInput(f"{path}: is read too, and would be written over: name another file with --{name}")
             if whole in seen:
                 raise BadInput(f"{path}: --{seen[whole]} and --{name} both name it: name two files")
             seen[whole] = name

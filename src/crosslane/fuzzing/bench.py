@@ -15,8 +15,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,7 @@ from crosslane.fuzzing.rounds import candidates_of
 from crosslane.fuzzing.spec import Campaign, load_campaign
 from crosslane.fuzzing.state import State
 from crosslane.generate import generate_batch
+from crosslane.harness import on_one_core
 from crosslane.isa import feature_flags, host_arch
 from crosslane.memory import keep_freed_memory
 from crosslane.model import Registry
@@ -82,17 +82,6 @@ def message_lens(batch: Batch) -> NDArray[np.int64]:
 
 def _plans(registry: Registry, pattern: str, counts: Counts) -> RunPlan:
     return make_plans(registry, Selection((pattern,), (pattern.rpartition("@")[2],)), counts=counts)
-
-
-@contextmanager
-def _on_one_core() -> Iterator[None]:
-    """Keep this process and all that it starts on one core, where they share its caches."""
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(allowed)})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, allowed)
 
 
 class _Bare:
@@ -146,7 +135,7 @@ def against_bare(registry: Registry, pattern: str, campaign: Campaign, turns: in
     plan = campaign.with_layouts(_plans(registry, pattern, campaign.counts).algorithms[0])
     run = _settled_round if plan.cells[0].emulated else _round
     ours, theirs = [], []
-    with _on_one_core():
+    with on_one_core():
         bare = _Bare(plan)
         try:
             per_round = plan.cells[0].comparisons // plan.manifest.messages_per_batch
@@ -220,7 +209,7 @@ def against_fuzzer(
     plan = campaign.with_layouts(_plans(registry, pattern, campaign.counts).algorithms[0])
     plan = replace(plan, manifest=replace(plan.manifest, fixed_len=message_len))
     ours, theirs = [], []
-    with tempfile.TemporaryDirectory(prefix="crosslane-fuzz-") as folder, _on_one_core():
+    with tempfile.TemporaryDirectory(prefix="crosslane-fuzz-") as folder, on_one_core():
         program = Path(folder) / "pair"
         _build_target(registry, plan, message_len, program)
         _round(plan, 0)

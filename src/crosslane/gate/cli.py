@@ -122,7 +122,7 @@ def gate_command(  # noqa: PLR0913 - one parameter an option; click passes them 
     if baseline is not None:
         check_baseline(baseline, given_result.host if given_result is not None else host_arch())
     outputs = replace(outputs, places=lambda: places_of(registry, Path.cwd()))
-    outputs.check()
+    outputs.check(policy_file, result_file, baseline_file, deviations_file)
     if given_result is not None:
         result, interrupted = given_result, ""
         console.print(f"seed {result.seed!r}", markup=False, highlight=False, soft_wrap=True)

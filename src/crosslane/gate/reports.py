@@ -59,7 +59,7 @@ def show(*, file: Path, impls: tuple[Path, ...], outputs: Outputs, **_: Path) ->
     result = read_json(file)
     held = click.get_current_context().with_resource(held_sysroots())
     outputs = replace(outputs, places=lambda: places_of(load_registry(data_root(), impls, sysroots=held), Path.cwd()))
-    outputs.check()
+    outputs.check(file)
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     if not (outputs.files or outputs.summary or outputs.matrix):
         print_report(result, console, impls=tuple(map(str, impls)))
@@ -82,7 +82,7 @@ def merge(*, files: tuple[Path, ...], output: Path | None, outputs: Outputs, **_
         raise BadInput("nothing would be written: name a file for the whole with -o")
     held = click.get_current_context().with_resource(held_sysroots())
     outputs = replace(outputs, places=lambda: places_of(load_registry(data_root(), sysroots=held), Path.cwd()))
-    outputs.check()
+    outputs.check(*files)
     twice = [file for number, file in enumerate(files) if file.resolve() in {item.resolve() for item in files[:number]}]
     if twice:
         raise BadInput(f"{shown(twice[0])}: is named twice: name each file once")
