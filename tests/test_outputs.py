@@ -115,3 +115,18 @@ def test_the_matrix_is_printed_if_asked_for() -> None:
     said: list[str] = []
     Outputs(matrix=True).write(run(cell()), say=said.append)
     assert said[0] == f"   1 {NATIVE}"
+
+
+@pytest.mark.parametrize("option", ["json", "html", "junit", "sarif", "ktap", "markdown"])
+def test_what_is_read_is_not_written_over(option: str, tmp_path: Path) -> None:
+    policy, link = tmp_path / "gate.toml", tmp_path / "link"
+    policy.write_text("version = 1\n")
+    link.symlink_to(policy)
+    why = f"is read too, and would be written over: name another file with --{option}"
+    for path in (policy, link):
+        with pytest.raises(BadInput, match=why):
+            Outputs({option: path}).check(policy, None)
+        with pytest.raises(BadInput, match=why):
+            Outputs({option: path}, inputs=(policy,)).check()
+    assert policy.read_text() == "version = 1\n"
+    Outputs({option: tmp_path / "other"}).check(policy)

@@ -37,7 +37,7 @@ class Outputs:
     """The files that are asked for, by format. ``summary``: Markdown goes to the page of a workflow's run too.
 
     ``matrix``: the table of algorithms and lanes is printed. ``places`` says where subjects begin, ``page``
-    makes the HTML report.
+    makes the HTML report. ``inputs`` are files that it is made of.
     """
 
     files: Mapping[str, Path] = field(default_factory=dict)
@@ -45,11 +45,12 @@ class Outputs:
     matrix: bool = False
     places: Places = dict
     page: Page = _no_page
+    inputs: tuple[Path, ...] = ()
 
     def check(self, *inputs: Path | None) -> None:
         """Raise BadInput for a file that cannot be written, or is one of ``inputs``, before anything is done for it."""
         seen: dict[Path, str] = {}
-        read = {path.resolve() for path in inputs if path is not None}
+        read = {path.resolve() for path in (*self.inputs, *inputs) if path is not None}
         for name, path in self.files.items():
             whole = path.resolve()
             if whole in read:

@@ -53,4 +53,4 @@ def _with_page(outputs: Outputs, folder: Path, bench_file: Path | None) -> Outpu
     def page(result: RunResult, gated: Gated | None) -> str:
         return html_text(result, gated, findings=folder, bench=bench)
 
-    return replace(outputs, page=page)
+    return replace(outputs, page=page, inputs=(bench_file,) if bench_file is not None else ())
